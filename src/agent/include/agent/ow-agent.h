@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#pragma once
+
+#include "audit/ow-audit.h"
+#include "consent/ow-consent.h"
+#include "events/ow-event-list.h"
+#include "model/ow-model.h"
+#include "tools/ow-tool-host.h"
+
+/* The loop: history from the event list → model → tool calls through OwToolCall →
+ * again, until the model asks for nothing more, a limit is reached or it is stopped.
+ * It sees a tool host and consent, never a sandbox.
+ *
+ * Final GObject, main thread, one turn at a time. */
+
+#define OW_TYPE_AGENT (ow_agent_get_type ())
+G_DECLARE_FINAL_TYPE (OwAgent, ow_agent, OW, AGENT, GObject)
+
+typedef struct {
+  guint max_calls;      /* tool calls a turn; 0: 200 */
+  guint max_seconds;    /* a turn's length; 0: 3,600 */
+} OwAgentLimits;
+
+/* @system_prompt: what the agent is told of its environment, see
+ * ow_agent_describe_environment(). */
+OwAgent *ow_agent_new             (OwEventList *events, OwConsent *consent, OwAudit *audit,
+                                   OwToolHost *host, OwModel *model,
+                                   const char *system_prompt, const OwAgentLimits *limits);
+/* Appends the user's message and works until the turn ends. The error is also in the
+ * turn-ended event. */
+void     ow_agent_run_turn_async  (OwAgent *self, const char *text, GCancellable *cancellable,
+                                   GAsyncReadyCallback callback, gpointer user_data);
+gboolean ow_agent_run_turn_finish (OwAgent *self, GAsyncResult *result, GError **error);
+
+/* The system prompt (REQ-A03): folders with their modes, network profile and hosts, level, shared
+ * credentials, what lost shell state means. @folders: array of {"path","read_only"}. (transfer full) */
+char    *ow_agent_describe_environment (const json_t *folders, OwLevel level,
+                                        const char *profile, const json_t *hosts);

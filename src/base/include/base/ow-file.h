@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#pragma once
+
+#include <glib.h>
+
+/* Files of the program's own: never used on a session's folder. Blocking, any thread. */
+
+/* Reads a regular file of at most @max_bytes; links are followed, FIFOs and devices
+ * are refused without blocking. */
+GBytes  *ow_file_read        (const char *path, gsize max_bytes, GError **error);
+
+/* Writes beside @path and renames over it: readers see the old or the new content.
+ * Synced to disk before the rename, the directory after it. @mode counts for a new file. */
+gboolean ow_file_write_atomic (const char *path, GBytes *content, int mode, GError **error);
+
+/* Removes a directory tree by descriptors: never follows a link and never leaves the
+ * file system that @path is on (a mount inside stops it with an error). Missing is
+ * success. */
+gboolean ow_file_remove_tree (const char *path, GError **error);

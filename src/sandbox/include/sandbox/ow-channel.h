@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#pragma once
+
+#include <gio/gio.h>
+
+#include "tools/ow-tool-host.h"
+
+/* The host's end of the channel to a runner (docs/runner-protocol.md): runs `attach`,
+ * waits for its hello, initializes, sends calls, and attaches again when the stream
+ * breaks, asking for each open call instead of repeating it. What arrives is data:
+ * violations are counted and over a limit the runner is untrusted and the channel
+ * closed.
+ *
+ * Final GObject, main thread. Signal "lost" (const char *reason): the runner is
+ * another instance or gone; open calls have ended OW_OUTCOME_INTERRUPTED. */
+
+#define OW_TYPE_CHANNEL (ow_channel_get_type ())
+G_DECLARE_FINAL_TYPE (OwChannel, ow_channel, OW, CHANNEL, GObject)
+
+/* Deadlines in ms, for tests to shorten; NULL in ow_channel_new(): the defaults. */
+typedef struct {
+  guint hello_ms;     /* 5,000 */
+  guint silence_ms;   /* 10,000: then a second attach is asked */
+  guint request_ms;   /* 10,000: ping, probe, resume */
+} OwChannelTimes;
+
+OwChannel *ow_channel_new            (const char * const *attach_argv,
+                                      const OwChannelTimes *times);
+/* Completes when the runner has said hello, has our version, and is initialized. */
+void       ow_channel_connect_async  (OwChannel *self, GCancellable *cancellable,
+                                      GAsyncReadyCallback callback, gpointer user_data);
+gboolean   ow_channel_connect_finish (OwChannel *self, GAsyncResult *result, GError **error);
+const char *ow_channel_get_instance  (OwChannel *self); /* NULL before connect */
+
+/* As OwToolHost's call. */
+void          ow_channel_call_async  (OwChannel *self, const char *call_id, const char *tool,
+                                      const json_t *arguments, OwToolOutputFunc output,
+                                      gpointer output_data, GCancellable *cancellable,
+                                      GAsyncReadyCallback callback, gpointer user_data);
+OwToolResult *ow_channel_call_finish (OwChannel *self, GAsyncResult *result, GError **error);
+
+/* An extension request (probe, ping); @params stolen; the result is a new reference. */
+void     ow_channel_request_async  (OwChannel *self, const char *method, json_t *params,
+                                    GCancellable *cancellable,
+                                    GAsyncReadyCallback callback, gpointer user_data);
+json_t  *ow_channel_request_finish (OwChannel *self, GAsyncResult *result, GError **error);
+void     ow_channel_close          (OwChannel *self);

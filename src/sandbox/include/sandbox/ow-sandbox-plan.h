@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#pragma once
+
+#include "config/ow-config.h"
+#include "sandbox/ow-folder.h"
+
+/* All that a provider needs to raise one wall. Made by OwSandbox, immutable once
+ * started, owned by OwSandbox. */
+typedef struct {
+  char      *id;          /* (owned) the sandbox's id: 12 hex digits */
+  char      *session;     /* (owned) the session's id, for labels and the registry */
+  GPtrArray *folders;     /* (owned) OwFolder; the first is where work starts */
+  GPtrArray *hosts;       /* (owned) OwHost: the allow list */
+  char      *home;        /* (owned) the private home on the host, 0700, owner uid:gid */
+  char      *run_dir;     /* (owned) 0700 folder for the runner's and the proxy's sockets */
+  char      *runner;      /* (owned) openworker-runner on the host */
+  char      *proxy;       /* (owned) openworker-proxy on the host */
+  uid_t      uid;         /* who the inside runs as: the folders' owner */
+  gid_t      gid;
+} OwSandboxPlan;
+
+/* Makes the plan: checks the folders as a set, makes id, private home and run
+ * folder (removed again by ow_sandbox_plan_free() through the registry). @folders
+ * are moved into the plan. */
+OwSandboxPlan *ow_sandbox_plan_new  (const char *session, GPtrArray *folders,
+                                     GPtrArray *hosts, GError **error);
+/* Removes private home, run folder and registry entry. */
+void           ow_sandbox_plan_free (OwSandboxPlan *plan);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (OwSandboxPlan, ow_sandbox_plan_free)

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#pragma once
+
+#include "events/ow-event-list.h"
+
+/* Sessions on disk: one sqlite file, one row an event (session, seq, json), WAL. An
+ * event is stored before it is announced. Final GObject, main thread; a busy
+ * database waits at most 5 s. */
+
+#define OW_TYPE_STORE (ow_store_get_type ())
+G_DECLARE_FINAL_TYPE (OwStore, ow_store, OW, STORE, GObject)
+
+OwStore  *ow_store_open      (const char *path, GError **error);
+/* Makes @list sink into this store (tool-output events are not stored). */
+void      ow_store_attach    (OwStore *self, OwEventList *list);
+/* Appends an "interrupted" tool-ended for each begin without an end of every session
+ * whose process is gone; the same into @audit. Called at each start. */
+gboolean  ow_store_close_interrupted (OwStore *self, gpointer audit, GError **error);
+/* New reference: array of {"session","started","title","state","provider","level"}, newest first. */
+json_t   *ow_store_list      (OwStore *self, GError **error);
+/* (transfer full) the session's stored list; unknown id: OW_ERROR_USAGE. */
+OwEventList *ow_store_load   (OwStore *self, const char *session, GError **error);

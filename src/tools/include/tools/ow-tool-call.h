@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#pragma once
+
+#include <gio/gio.h>
+
+#include "audit/ow-audit.h"
+#include "consent/ow-consent.h"
+#include "events/ow-event-list.h"
+#include "tools/ow-tool-host.h"
+
+/* The unit of work: asked → consented → recorded → running → ended | interrupted |
+ * denied. Each step is an event; the begin record is in the audit (on disk when the
+ * tool can change something) before the host is asked, the end record after. A record that
+ * cannot be stored stops the call. This is the one function in the program that calls a tool host.
+ *
+ * Final GObject, main thread, used once. */
+
+#define OW_TYPE_TOOL_CALL (ow_tool_call_get_type ())
+G_DECLARE_FINAL_TYPE (OwToolCall, ow_tool_call, OW, TOOL_CALL, GObject)
+
+typedef enum {
+  OW_TOOL_CALL_ASKED, OW_TOOL_CALL_CONSENTED, OW_TOOL_CALL_RECORDED,
+  OW_TOOL_CALL_RUNNING, OW_TOOL_CALL_ENDED,
+} OwToolCallState;
+
+/* @arguments is borrowed and kept (deep copy). @id: (nullable) the model's own id, kept as
+ * model_call in the events; the call's id is ours and random. */
+OwToolCall     *ow_tool_call_new       (OwEventList  *events,
+                                        OwConsent    *consent,
+                                        OwAudit      *audit,
+                                        OwToolHost   *host,
+                                        const char   *tool,
+                                        const json_t *arguments,
+                                        const char   *id);
+void            ow_tool_call_run_async (OwToolCall          *self,
+                                        GCancellable        *cancellable,
+                                        GAsyncReadyCallback  callback,
+                                        gpointer             user_data);
+/* Error: the record could not be stored, or the host could not be asked; nothing ran. */
+OwToolResult   *ow_tool_call_run_finish (OwToolCall    *self,
+                                         GAsyncResult  *result,
+                                         GError       **error);
+OwToolCallState ow_tool_call_get_state (OwToolCall *self);
+const char     *ow_tool_call_get_id    (OwToolCall *self);
