@@ -21,7 +21,8 @@
 typedef struct _OwFrameReader OwFrameReader;
 
 /* Called for each whole line, terminator taken off and a NUL put behind it.
- * @line is valid during the call only. Returning false stops the feeding. */
+ * @line is valid during the call only. Returning false stops the feeding for good: the
+ * rest, and all that is fed later, is dropped. */
 typedef bool (*OwFrameFunc) (const char *line,
                              size_t      length,
                              void       *user_data);
@@ -30,7 +31,8 @@ OwFrameReader *ow_frame_reader_new  (size_t         max_bytes);
 void           ow_frame_reader_free (OwFrameReader *self);
 
 /* Gives @length bytes to the reader and calls @func for each line they complete.
- * Returns false for good once a line was over the cap, with a sentence in @error. */
+ * Returns false for good once a line was over the cap, with a sentence in @error.
+ * Bytes fed from inside @func wait until the outer call has come to its end. */
 bool ow_frame_reader_feed (OwFrameReader *self,
                            const char    *data,
                            size_t         length,

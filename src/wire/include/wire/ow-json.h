@@ -17,13 +17,17 @@
  * for the stacks of the threads that walk a value later. */
 #define OW_JSON_MAX_DEPTH 64
 
+/* Most values in one text. An empty object costs three bytes to send and about 250
+ * to hold, so a cap on the bytes alone would let a frame fill the memory. */
+#define OW_JSON_MAX_VALUES 262144
+
 /* Bytes of the error texts that wire functions fill in, terminator included. */
 #define OW_WIRE_ERROR_SIZE 160
 
 /* Parses @length bytes at @data as one JSON value. Refused: nesting over
- * OW_JSON_MAX_DEPTH, duplicate keys, U+0000 (escaped or not), integers outside
- * int64, numbers that overflow a double, invalid UTF-8, lone surrogates, a second
- * value, an empty text, a byte-order mark.
+ * OW_JSON_MAX_DEPTH, more than OW_JSON_MAX_VALUES values, duplicate keys, U+0000
+ * (escaped or not), integers outside int64, numbers that overflow a double, invalid
+ * UTF-8, lone surrogates, a second value, an empty text, a byte-order mark.
  *
  * Returns: (new reference) the value, or NULL with one English sentence in @error. */
 json_t *ow_json_parse (const char *data,

@@ -15,7 +15,9 @@
  * is no JSON at all is dropped and counted (ow_mcp_client_get_violations()), never
  * acted upon; the owner decides when the count makes the server untrusted.
  * Lines before the first frame that are not JSON (a banner) are passed over while
- * nothing valid has arrived, and counted apart.
+ * nothing valid has arrived, and counted apart. A result that is no object counts too
+ * and reaches the reply function as an error. The server's own requests are answered
+ * here: ping with an empty result, all others with "method not found".
  *
  * Plain C, one thread. The owner may call any function here from inside a
  * callback, ow_mcp_client_free() excepted. */
@@ -26,8 +28,8 @@ typedef struct _OwMcpClient OwMcpClient;
 typedef void (*OwMcpReplyFunc) (json_t *result, json_t *error, void *user_data);
 
 typedef struct {
-  void (*write)        (const char *line, size_t length, void *user_data);
-  void (*notification) (const char *method, json_t *params, void *user_data);
+  void (*write)(const char *line, size_t length, void *user_data);
+  void (*notification)(const char *method, json_t *params, void *user_data);
 } OwMcpClientHandlers;
 
 OwMcpClient *ow_mcp_client_new  (const OwMcpClientHandlers *handlers,
@@ -40,7 +42,8 @@ bool ow_mcp_client_feed (OwMcpClient *self,
                          size_t       length,
                          char         error[OW_WIRE_ERROR_SIZE]);
 
-/* Sends a request; steals @params. Returns its id. */
+/* Sends a request; steals @params. Returns its id, or 0 when the params cannot be
+ * written as one frame (nothing was sent, @reply will not be called). */
 json_int_t ow_mcp_client_request (OwMcpClient    *self,
                                   const char     *method,
                                   json_t         *params,
@@ -50,10 +53,13 @@ json_int_t ow_mcp_client_request (OwMcpClient    *self,
 /* Sends a notification; steals @params. */
 void ow_mcp_client_notify (OwMcpClient *self, const char *method, json_t *params);
 
-/* Forgets an open request: its reply will be dropped without being counted as a
- * violation. Sends notifications/cancelled when @notify_server. */
+/* Forgets an open request: its reply will be dropped and counted apart, as the two may
+ * have met on the way; a second one is a violation. Sends notifications/cancelled when
+ * @notify_server. */
 void ow_mcp_client_cancel (OwMcpClient *self, json_int_t id, bool notify_server,
                            const char *reason);
 
 unsigned int ow_mcp_client_get_violations   (const OwMcpClient *self);
 unsigned int ow_mcp_client_get_banner_lines (const OwMcpClient *self);
+/* First replies to requests that had been cancelled. */
+unsigned int ow_mcp_client_get_late_replies (const OwMcpClient *self);

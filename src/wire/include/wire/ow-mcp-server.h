@@ -22,19 +22,19 @@ typedef struct _OwMcpServer OwMcpServer;
 
 typedef struct {
   /* Sends one line, @length bytes with the newline. */
-  void (*write) (const char *line, size_t length, void *user_data);
+  void (*write)(const char *line, size_t length, void *user_data);
   /* A tools/call; @id is borrowed and must be given to ow_mcp_server_reply() (or
    * _reply_error()) exactly once, now or later. @arguments is an object, @meta an
    * object or NULL; both borrowed. */
-  void (*call) (OwMcpServer *server, const json_t *id, const char *name,
-                json_t *arguments, json_t *meta, void *user_data);
+  void (*call)(OwMcpServer *server, const json_t *id, const char *name,
+               json_t *arguments, json_t *meta, void *user_data);
   /* Any other request; same duty to reply. NULL or returning false: "method not
    * found" is answered. */
-  bool (*request) (OwMcpServer *server, const json_t *id, const char *method,
-                   json_t *params, void *user_data);
+  bool (*request)(OwMcpServer *server, const json_t *id, const char *method,
+                  json_t *params, void *user_data);
   /* notifications/cancelled for an open request. (nullable) */
-  void (*cancelled) (OwMcpServer *server, const json_t *id, const char *reason,
-                     void *user_data);
+  void (*cancelled)(OwMcpServer *server, const json_t *id, const char *reason,
+                    void *user_data);
 } OwMcpServerHandlers;
 
 /* @tools (borrowed) is the array that tools/list answers; @server_meta (borrowed,
@@ -55,7 +55,7 @@ bool ow_mcp_server_feed (OwMcpServer *self,
                          char         error[OW_WIRE_ERROR_SIZE]);
 
 /* Both steal @result/@data. A reply to an id that is not open is dropped and makes
- * them return false. */
+ * them return false. A result over the frame cap is replaced by an error. */
 bool ow_mcp_server_reply       (OwMcpServer *self, const json_t *id, json_t *result);
 bool ow_mcp_server_reply_error (OwMcpServer *self, const json_t *id, int code,
                                 const char *message, json_t *data);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "wire/ow-json.h"
 
@@ -26,11 +27,15 @@ typedef enum {
 #define OW_RPC_UNKNOWN_CALL     (-32001) /* openworker/resume: no such call id */
 #define OW_RPC_CANCELLED        (-32002) /* the call was cancelled before it ran */
 
+/* Longest string that is taken as an id, in bytes: ids are kept while a request is
+ * open, and the other side chooses them. */
+#define OW_RPC_MAX_ID_BYTES 256
+
 /* One classified message; every pointer is borrowed from @root. */
 typedef struct {
   OwRpcKind   kind;
   json_t     *root;    /* (owned) ow_rpc_message_clear() drops it */
-  json_t     *id;      /* (nullable) string or integer */
+  json_t     *id;      /* (nullable) string or integer; an error may come without */
   const char *method;  /* (nullable) requests and notifications */
   json_t     *params;  /* (nullable) object or array */
   json_t     *result;  /* (nullable) */
@@ -52,3 +57,9 @@ json_t *ow_rpc_request      (json_t *id, const char *method, json_t *params);
 json_t *ow_rpc_notification (const char *method, json_t *params);
 json_t *ow_rpc_result       (json_t *id, json_t *result);
 json_t *ow_rpc_error        (json_t *id, int code, const char *message, json_t *data);
+
+/* Writes @message (stolen) as one frame, newline included.
+ *
+ * Returns: (owned, free()) @length bytes, or NULL when it cannot be written as JSON or
+ * is over OW_FRAME_MAX_BYTES, which the other side would take as the end of the stream. */
+char *ow_rpc_line (json_t *message, size_t *length);
