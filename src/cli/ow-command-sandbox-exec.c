@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/ow-text.h"
+#include "ow-face-private.h"
+#include "ow-watch-private.h"
+
+/* The command's own bytes go to our stdout and stderr untouched: it is the person's
+ * command, and its output may be piped on. */
+static void
+write_all (int         fd,
+           const char *data,
+           gsize       length)
+{
+  while (length > 0)
+    {
+      ssize_t n = write (fd, data, length);
+
+      if (n < 0 && errno == EINTR)
+        continue;
+      if (n <= 0)
+        return;
+      data += n;
+      length -= (gsize) n;
+    }
+}
+
+static void
+show_output (OwEvent *event)
+{
+  int fd = g_strcmp0 (ow_event_get_string (event, "stream"), "stderr") == 0 ? STDERR_FILENO
+                                                                           : STDOUT_FILENO;
+  const char *text = ow_event_get_string (event, "text");
+  const char *data = ow_event_get_string (event, "data");
+
+  if (text != NULL)
+    write_all (fd, text, strlen (text));
+  else if (data != NULL)
+    {
+      gsize length;
+      g_autofree guchar *bytes = g_base64_decode (data, &length);
+
+      write_all (fd, (const char *) bytes, length);
+    }
+}
+
+static void
+print_note (const char *text)
+{
+  g_autofree char *visible = ow_text_visible (text);
+
+  g_printerr ("openworker: %s\n", visible);
+}
+
+static void
+show_event (OwEvent  *event,
+            gpointer  user_data)
+{
+  const json_t *structured = json_object_get (ow_event_get_members (event), "structured");
+
+  switch ((int) ow_event_get_kind (event))
+    {
+    case OW_EVENT_TOOL_OUTPUT:
+      show_output (event);
+      break;
+    case OW_EVENT_TOOL_ENDED:
+      if (g_strcmp0 (ow_event_get_string (event, "outcome"), "ok") != 0)
+        print_note (ow_event_get_string (event, "result"));
+      else if (ow_json_get_int (structured, "dropped", 0) > 0)
+        g_printerr ("openworker: %" JSON_INTEGER_FORMAT " bytes of the output were dropped.\n",
+                    ow_json_get_int (structured, "dropped", 0));
+      break;
+    case OW_EVENT_NOTICE:
+      print_note (ow_event_get_string (event, "text"));
+      break;
+    case OW_EVENT_SESSION_ENDED:
+      if (ow_event_get_string (event, "message") != NULL)
+        print_note (ow_event_get_string (event, "message"));
+      break;
+    default:
+      break;
+    }
+}
+
+static json_t *
+string_array (char **words)
+{
+  json_t *array = json_array ();
+
+  for (guint i = 0; words != NULL && words[i] != NULL; i++)
+    json_array_append_new (array, json_string (words[i]));
+  return array;
+}
+
+static gboolean
+all_utf8 (char **words)
+{
+  for (guint i = 0; words[i] != NULL; i++)
+    {
+      if (!g_utf8_validate (words[i], -1, NULL))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+void
+ow_command_sandbox_exec (OwFace  *face,
+                         int      argc,
+                         char   **argv)
+{
+  const OwWatchOptions watch = { show_event, OW_WATCH_ALLOW_OWN_COMMAND, NULL };
+  g_auto (GStrv) folders = NULL;
+  g_autofree char *provider = NULL;
+  const GOptionEntry entries[] = {
+    { "folder", 'f', 0, G_OPTION_ARG_FILENAME_ARRAY, &folders,
+      "A folder the command may use; repeatable, the first is where it starts", "DIR[:ro]" },
+    { "provider", 'p', 0, G_OPTION_ARG_STRING, &provider,
+      "How the command runs: openshell, bubblewrap or direct", "NAME" },
+    { NULL }
+  };
+  json_t *params;
+
+  if (!ow_face_parse (face, "-- COMMAND [WORD…]",
+                      "Runs one command in a sandbox. The exit status is the command's, "
+                      "128+n for a signal; its stdin is empty.",
+                      entries, &argc, &argv))
+    return;
+  if (argc > 1 && g_str_equal (argv[1], "--"))
+    {
+      argv++;
+      argc--;
+    }
+  if (folders == NULL)
+    {
+      ow_face_usage (face, "“sandbox exec” needs a --folder to work in.");
+      return;
+    }
+  if (argc < 2)
+    {
+      ow_face_usage (face, "“sandbox exec” needs a command after “--”.");
+      return;
+    }
+  if (!all_utf8 (argv + 1))
+    {
+      ow_face_usage (face, "The command has a word that is not UTF-8.");
+      return;
+    }
+
+  params = json_pack ("{s:o, s:o}", "folders", string_array (folders),
+                      "argv", string_array (argv + 1));
+  if (provider != NULL)
+    json_object_set_new (params, "provider", json_string (provider));
+  ow_watch_start (face, "session.exec", params, &watch);
+}

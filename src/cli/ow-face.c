@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "ow-face-private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/ow-error.h"
+#include "base/ow-text.h"
+
+void
+ow_face_finish (OwFace *face,
+                int     status)
+{
+  if (face->status < 0)
+    face->status = status;
+  g_main_loop_quit (face->loop);
+}
+
+void
+ow_face_fail (OwFace       *face,
+              const GError *error)
+{
+  g_autofree char *text = ow_text_visible (error->message);
+
+  g_printerr ("openworker: %s\n", text);
+  ow_face_finish (face, ow_error_exit_status (error));
+}
+
+void
+ow_face_usage (OwFace     *face,
+               const char *format,
+               ...)
+{
+  g_autofree char *text = NULL;
+  g_autofree char *visible = NULL;
+  va_list args;
+
+  va_start (args, format);
+  text = g_strdup_vprintf (format, args);
+  va_end (args);
+  visible = ow_text_visible (text);
+  g_printerr ("openworker: %s Try “openworker --help”.\n", visible);
+  ow_face_finish (face, 2);
+}
+
+gboolean
+ow_face_parse (OwFace              *face,
+               const char          *parameters,
+               const char          *summary,
+               const GOptionEntry  *entries,
+               int                 *argc,
+               char              ***argv)
+{
+  g_autoptr (GOptionContext) context = g_option_context_new (parameters);
+  g_autoptr (GError) error = NULL;
+  gboolean help = FALSE;
+  GOptionEntry own[] = {
+    { "help", 'h', 0, G_OPTION_ARG_NONE, &help, "Show this help", NULL },
+    { NULL }
+  };
+
+  g_option_context_set_help_enabled (context, FALSE);
+  g_option_context_set_strict_posix (context, TRUE);
+  g_option_context_set_summary (context, summary);
+  if (entries != NULL)
+    g_option_context_add_main_entries (context, entries, NULL);
+  g_option_context_add_main_entries (context, own, NULL);
+  if (!g_option_context_parse (context, argc, argv, &error))
+    {
+      ow_face_usage (face, "%s.", error->message);
+      return FALSE;
+    }
+  if (help)
+    {
+      g_autofree char *text = g_option_context_get_help (context, TRUE, NULL);
+
+      g_print ("%s", text);
+      ow_face_finish (face, 0);
+      return FALSE;
+    }
+  return TRUE;
+}
+
+typedef struct
+{
+  OwFace       *face;
+  OwFaceResult  done;
+  gpointer      user_data;
+} Call;
+
+static void
+command_done (GObject      *source,
+              GAsyncResult *result,
+              gpointer      user_data)
+{
+  g_autofree Call *call = user_data;
+  g_autoptr (GError) error = NULL;
+  json_t *value = ow_engine_command_finish (OW_ENGINE (source), result, &error);
+
+  if (value == NULL)
+    {
+      ow_face_fail (call->face, error);
+      return;
+    }
+  call->done (call->face, value, call->user_data);
+  json_decref (value);
+}
+
+void
+ow_face_command (OwFace       *face,
+                 const char   *command,
+                 json_t       *params,
+                 OwFaceResult  done,
+                 gpointer      user_data)
+{
+  Call *call = g_new0 (Call, 1);
+
+  call->face = face;
+  call->done = done;
+  call->user_data = user_data;
+  ow_engine_command_async (face->engine, command, params, NULL, command_done, call);
+}
+
+void
+ow_face_print_json (const json_t *value)
+{
+  char *line = ow_json_dump (value, NULL);
+
+  if (line != NULL)
+    {
+      fputs (line, stdout);
+      fputc ('\n', stdout);
+      fflush (stdout);
+    }
+  free (line);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "engine/ow-local-engine.h"
+#include "ow-face-private.h"
+
+static const struct
+{
+  const char    *name;
+  const char    *second; /* (nullable) */
+  OwFaceCommand  command;
+  const char    *summary;
+} COMMANDS[] = {
+  { "run", NULL, ow_command_run, "do one task with an agent in a sandbox" },
+  { "sandbox", "exec", ow_command_sandbox_exec, "run one command in a sandbox" },
+  { "sandbox", "prove", ow_command_sandbox_prove, "try what a sandbox must not allow" },
+  { "sessions", NULL, ow_command_sessions, "list sessions, show one" },
+  { "audit", NULL, ow_command_audit, "show and verify the record of what agents did" },
+};
+
+static void
+print_help (void)
+{
+  g_print ("Usage: openworker COMMAND [OPTION…]\n\n"
+           "Lets an AI agent work in your folders, behind a wall.\n\nCommands:\n");
+  for (guint i = 0; i < G_N_ELEMENTS (COMMANDS); i++)
+    {
+      g_autofree char *name = g_strjoin (COMMANDS[i].second != NULL ? " " : "",
+                                         COMMANDS[i].name,
+                                         COMMANDS[i].second != NULL ? COMMANDS[i].second : "",
+                                         NULL);
+
+      g_print ("  %-16s %s\n", name, COMMANDS[i].summary);
+    }
+  g_print ("\n“openworker COMMAND --help” tells more. Exit status: 0 done, 1 failed, 2 wrong "
+           "usage,\n69 refused, 130 interrupted.\n");
+}
+
+/* Descriptors 0, 1 and 2 must exist, or the next file opened becomes "stdout". */
+static gboolean
+ensure_standard_fds (void)
+{
+  for (int fd = 0; fd <= 2; fd++)
+    {
+      if (fcntl (fd, F_GETFD) >= 0 || errno != EBADF)
+        continue;
+      if (open ("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY) != fd)
+        return FALSE;
+    }
+  return TRUE;
+}
+
+static void
+dispatch (OwFace  *face,
+          int      argc,
+          char   **argv)
+{
+  gboolean group = FALSE;
+
+  if (argc < 2)
+    {
+      print_help ();
+      ow_face_finish (face, 2);
+      return;
+    }
+  if (g_str_equal (argv[1], "--help") || g_str_equal (argv[1], "-h") ||
+      g_str_equal (argv[1], "help"))
+    {
+      print_help ();
+      ow_face_finish (face, 0);
+      return;
+    }
+  if (g_str_equal (argv[1], "--version"))
+    {
+      g_print ("openworker %s\n", OW_VERSION);
+      ow_face_finish (face, 0);
+      return;
+    }
+
+  for (guint i = 0; i < G_N_ELEMENTS (COMMANDS); i++)
+    {
+      int used = COMMANDS[i].second != NULL ? 2 : 1;
+
+      if (!g_str_equal (argv[1], COMMANDS[i].name))
+        continue;
+      group = TRUE;
+      if (used == 2 && (argc < 3 || !g_str_equal (argv[2], COMMANDS[i].second)))
+        continue;
+      COMMANDS[i].command (face, argc - used, argv + used);
+      return;
+    }
+  if (group)
+    ow_face_usage (face, "“%s” needs one of its own commands after it.", argv[1]);
+  else
+    ow_face_usage (face, "There is no command “%s”.", argv[1]);
+}
+
+int
+main (int    argc,
+      char **argv)
+{
+  const struct rlimit no_core = { 0, 0 };
+  OwFace face = { NULL, NULL, -1 };
+
+  /* Core files would hold what a session saw. */
+  setrlimit (RLIMIT_CORE, &no_core);
+  signal (SIGPIPE, SIG_IGN);
+  if (!ensure_standard_fds ())
+    return 1;
+  setlocale (LC_ALL, "");
+
+  face.engine = OW_ENGINE (ow_local_engine_new ());
+  face.loop = g_main_loop_new (NULL, FALSE);
+  dispatch (&face, argc, argv);
+  if (face.status < 0)
+    g_main_loop_run (face.loop);
+
+  g_clear_object (&face.engine);
+  g_main_loop_unref (face.loop);
+  return face.status;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#pragma once
+
+#include <glib.h>
+
+#include "config/ow-config.h"
+#include "consent/ow-consent.h"
+#include "wire/ow-json.h"
+
+/* What a face asks for when it starts a session, checked. Strings are owned, so that
+ * the parameters may go before the session does. */
+typedef struct
+{
+  char           **folders;
+  OwProviderKind   provider; /* UNSET: the machine's setting decides */
+  OwApprovePolicy  approve;
+  char            *model;    /* (nullable) */
+  char            *record;   /* (nullable) */
+  char            *task;     /* (nullable) session.start */
+  char           **argv;     /* (nullable) session.exec */
+  gboolean         interactive;
+} OwEngineParams;
+
+/* @exec: the parameters of session.exec, else of session.start. Unknown members,
+ * wrong types and missing members are usage errors. */
+OwEngineParams *ow_engine_params_new  (const json_t    *params,
+                                       gboolean         exec,
+                                       GError         **error);
+void            ow_engine_params_free (OwEngineParams  *params);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (OwEngineParams, ow_engine_params_free)
+
+/* The string member @key, or NULL with a usage error. Borrowed from @params. */
+const char     *ow_engine_params_need (const json_t    *params,
+                                       const char      *key,
+                                       GError         **error);

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "ow-engine-params-private.h"
+
+#include "base/ow-error.h"
+
+/* More folders or words than this is a mistake, not a wish. */
+#define MAX_FOLDERS 64
+#define MAX_WORDS 4096
+
+static const char * const START_MEMBERS[] = {
+  "folders", "provider", "approve", "model", "record", "task", "interactive", NULL
+};
+static const char * const EXEC_MEMBERS[] = {
+  "folders", "provider", "argv", "interactive", NULL
+};
+
+void
+ow_engine_params_free (OwEngineParams *params)
+{
+  g_strfreev (params->folders);
+  g_strfreev (params->argv);
+  g_free (params->model);
+  g_free (params->record);
+  g_free (params->task);
+  g_free (params);
+}
+
+const char *
+ow_engine_params_need (const json_t  *params,
+                       const char    *key,
+                       GError       **error)
+{
+  const char *text = ow_json_get_string (params, key, NULL);
+
+  if (text == NULL || *text == '\0')
+    {
+      ow_error_setf (error, OW_ERROR_USAGE, NULL, "The command needs “%s” as a text", key);
+      return NULL;
+    }
+  return text;
+}
+
+static char **
+read_words (const json_t  *params,
+            const char    *key,
+            gsize          max,
+            GError       **error)
+{
+  json_t *array = json_object_get (params, key);
+  g_autoptr (GStrvBuilder) builder = g_strv_builder_new ();
+
+  if (!json_is_array (array) || json_array_size (array) == 0 || json_array_size (array) > max)
+    {
+      ow_error_setf (error, OW_ERROR_USAGE, NULL,
+                     "“%s” has to be a list of 1 to %" G_GSIZE_FORMAT " texts", key, max);
+      return NULL;
+    }
+  for (size_t i = 0; i < json_array_size (array); i++)
+    {
+      const char *word = json_string_value (json_array_get (array, i));
+
+      if (word == NULL)
+        {
+          ow_error_setf (error, OW_ERROR_USAGE, NULL, "“%s” may hold texts only", key);
+          return NULL;
+        }
+      g_strv_builder_add (builder, word);
+    }
+  return g_strv_builder_end (builder);
+}
+
+static gboolean
+check_members (const json_t       *params,
+               const char * const *known,
+               GError            **error)
+{
+  const char *key;
+  json_t *value;
+
+  json_object_foreach ((json_t *) params, key, value)
+    {
+      if (!g_strv_contains (known, key))
+        {
+          ow_error_setf (error, OW_ERROR_USAGE, NULL, "The command has no member “%s”", key);
+          return FALSE;
+        }
+    }
+  return TRUE;
+}
+
+static gboolean
+read_approve (OwEngineParams  *self,
+              const json_t    *params,
+              GError         **error)
+{
+  const char *approve = ow_json_get_string (params, "approve", "ask");
+
+  if (g_str_equal (approve, "ask"))
+    self->approve = OW_APPROVE_ASK;
+  else if (g_str_equal (approve, "sandboxed"))
+    self->approve = OW_APPROVE_SANDBOXED;
+  else if (g_str_equal (approve, "deny"))
+    self->approve = OW_APPROVE_DENY;
+  else
+    {
+      ow_error_setf (error, OW_ERROR_USAGE, "Choose one of: ask, sandboxed, deny.",
+                     "There is no way to approve called “%s”", approve);
+      return FALSE;
+    }
+  return TRUE;
+}
+
+static gboolean
+read_provider (OwEngineParams  *self,
+               const json_t    *params,
+               GError         **error)
+{
+  const char *provider = ow_json_get_string (params, "provider", NULL);
+
+  if (provider == NULL)
+    self->provider = OW_PROVIDER_UNSET;
+  else if (!ow_provider_kind_from_string (provider, &self->provider) ||
+           self->provider == OW_PROVIDER_UNSET)
+    {
+      ow_error_setf (error, OW_ERROR_USAGE, "Choose one of: openshell, bubblewrap, direct.",
+                     "There is no provider called “%s”", provider);
+      return FALSE;
+    }
+  return TRUE;
+}
+
+OwEngineParams *
+ow_engine_params_new (const json_t  *params,
+                      gboolean       exec,
+                      GError       **error)
+{
+  g_autoptr (OwEngineParams) self = g_new0 (OwEngineParams, 1);
+  const char *task;
+
+  if (!check_members (params, exec ? EXEC_MEMBERS : START_MEMBERS, error) ||
+      !read_provider (self, params, error) ||
+      !read_approve (self, params, error))
+    return NULL;
+
+  self->folders = read_words (params, "folders", MAX_FOLDERS, error);
+  if (self->folders == NULL)
+    return NULL;
+  self->interactive = ow_json_get_bool (params, "interactive", FALSE);
+
+  if (exec)
+    {
+      self->approve = OW_APPROVE_SANDBOXED;
+      self->argv = read_words (params, "argv", MAX_WORDS, error);
+      return self->argv == NULL ? NULL : g_steal_pointer (&self);
+    }
+
+  task = ow_engine_params_need (params, "task", error);
+  if (task == NULL || ow_engine_params_need (params, "model", error) == NULL)
+    return NULL;
+  self->task = g_strdup (task);
+  self->model = g_strdup (ow_json_get_string (params, "model", NULL));
+  self->record = g_strdup (ow_json_get_string (params, "record", NULL));
+  return g_steal_pointer (&self);
+}
