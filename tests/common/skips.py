@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: The OpenWorker authors
+"""The tests that are not run, as docs/testing.md lists them, against those that were not.
+
+The list is the table between the two marks `<!-- skips -->` and `<!-- /skips -->`:
+    | test | when | reason |
+`when` is one of the words below, or several joined with `+` that must all hold.
+"""
+
+import os
+import re
+from pathlib import Path
+
+from .tree import ROOT
+
+CONDITIONS = {
+    "always": lambda long: True,
+    "short": lambda long: not long,
+    "root": lambda long: os.geteuid() == 0,
+    "user": lambda long: os.geteuid() != 0,
+    "proc-sys-read-only": lambda long: not os.access("/proc/sys/user/max_user_namespaces", os.W_OK)
+    if os.geteuid() == 0 else False,
+    "no-landlock": lambda long: "landlock" not in _security_modules(),
+    # A registry that cannot be asked: OPENWORKER_TEST_OFFLINE=1 says so.
+    "offline": lambda long: os.environ.get("OPENWORKER_TEST_OFFLINE") == "1",
+}
+
+
+def _security_modules():
+    try:
+        return Path("/sys/kernel/security/lsm").read_text(encoding="ascii").split(",")
+    except OSError:
+        # Not mounted in a container: the tests that need it find out for themselves.
+        return ["landlock"]
+
+
+def read_list(text):
+    """[(test, [condition…], reason)] of the table; a line that is none is an error."""
+    found = re.search(r"<!-- skips -->\n(.*?)<!-- /skips -->", text, re.DOTALL)
+    if not found:
+        raise ValueError("docs/testing.md has no table of skipped tests")
+    rows = []
+    for line in found.group(1).splitlines():
+        cells = [cell.strip().strip("`") for cell in line.strip().strip("|").split("|")]
+        if not line.strip() or cells[0] in ("test", "") or set(line) <= set("|- "):
+            continue
+        if len(cells) != 3 or not all(cells):
+            raise ValueError(f"not a row of three cells: {line}")
+        conditions = cells[1].split("+")
+        for condition in conditions:
+            if condition not in CONDITIONS:
+                raise ValueError(f"unknown condition '{condition}' in: {line}")
+        rows.append((cells[0], conditions, cells[2]))
+    return rows
+
+
+def compare(skipped, ran, long, text=None):
+    """Sentences on what differs between the list and the run; suites not run are left out."""
+    if text is None:
+        text = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
+    try:
+        rows = read_list(text)
+    except ValueError as error:
+        return [str(error)]
+    expected = {test for test, conditions, _ in rows
+                if all(CONDITIONS[condition](long) for condition in conditions)}
+    suites = {name.split(":", 1)[0] for name in skipped + ran}
+    problems = [f"skipped and not listed: {name}" for name in sorted(set(skipped) - expected)]
+    for name in sorted(expected - set(skipped)):
+        if name.split(":", 1)[0] in suites:
+            problems.append(f"listed as skipped and not skipped: {name}")
+    return problems

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: The OpenWorker authors
+"""Runs the suites in order and ends with one line: N passed, N failed, N skipped.
+
+docs/testing.md says what each suite is. Exit status 1 when a test failed, or when the
+tests that were skipped are not the ones that docs/testing.md lists.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from common import build, skips, tap  # noqa: E402
+from common.tree import ROOT          # noqa: E402
+
+SUITES = ["style", "unit", "layers", "sanitizers", "integration", "guards"]
+
+
+def run_lines(name, argv, env=None):
+    """A program that prints test lines; shows them and counts them."""
+    lines = []
+    with subprocess.Popen(argv, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True,
+                          errors="replace") as process:
+        for line in process.stdout:
+            line = line.rstrip("\n")
+            lines.append(line)
+            # Passed lines are counted, not shown: what failed must be easy to find.
+            if not line.startswith("ok ") or "# SKIP" in line:
+                print(f"  {line}", flush=True)
+    counts = tap.read(lines, name)
+    if process.returncode != 0 and not counts.failed:
+        counts.failed.append(f"{name}:program (exit {process.returncode})")
+    return counts
+
+
+def read_junit(path, prefix, name_of):
+    """Counts a JUnit file; one that is missing or holds nothing is a failure."""
+    counts = tap.Counts()
+    try:
+        cases = list(ElementTree.parse(path).iter("testcase"))
+    except (OSError, ElementTree.ParseError) as error:
+        counts.failed.append(f"{prefix}:results ({error})")
+        return counts
+    for case in cases:
+        name = f"{prefix}:{name_of(case)}"
+        if case.find("failure") is not None or case.find("error") is not None:
+            counts.failed.append(name)
+        elif case.find("skipped") is not None:
+            counts.skipped.append(name)
+        else:
+            counts.passed.append(name)
+    if not cases:
+        counts.failed.append(f"{prefix}:results (no test ran)")
+    return counts
+
+
+def run_meson(name, directory, env=None):
+    """The unit tests of one build, each GTest path counted."""
+    junit = directory / "meson-logs" / "testlog.junit.xml"
+    junit.unlink(missing_ok=True)
+    environment = dict(os.environ, **(env or {}))
+    environment["OPENWORKER_LIBEXEC"] = str(directory / "libexec")
+    argv = ["meson", "test", "-C", str(directory), "--no-rebuild", "--suite", "unit",
+            "--print-errorlogs", "--timeout-multiplier", "10" if env else "3"]
+    print(f"  {' '.join(argv)}", flush=True)
+    status = subprocess.run(argv, cwd=ROOT, env=environment, check=False).returncode
+    counts = read_junit(junit, name, lambda case: f"{case.get('classname') or ''}/"
+                                                  f"{case.get('name') or ''}")
+    if status != 0 and not counts.failed:
+        counts.failed.append(f"{name}:meson test (exit {status})")
+    return counts
+
+
+def suite_style(_options):
+    return run_lines("style", [sys.executable, "tests/style/check.py"])
+
+
+def suite_unit(_options):
+    problem = build.compile_tree(build.UNIT)
+    if problem:
+        return tap.Counts(failed=[f"unit:build ({problem})"])
+    return run_meson("unit", build.UNIT.directory)
+
+
+def suite_layers(_options):
+    return run_lines("layers", [sys.executable, "tests/layers/check.py"])
+
+
+def suite_sanitizers(_options):
+    problem = build.compile_tree(build.SANITIZERS)
+    if problem:
+        return tap.Counts(failed=[f"sanitizers:build ({problem})"])
+    return run_meson("sanitizers", build.SANITIZERS.directory, build.sanitizer_env())
+
+
+def suite_integration(options):
+    problem = build.compile_tree(build.UNIT)
+    if problem:
+        return tap.Counts(failed=[f"integration:build ({problem})"])
+    junit = build.UNIT.directory / "pytest.xml"
+    junit.unlink(missing_ok=True)
+    argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rfEs",
+            "--junitxml", str(junit), "tests/integration"]
+    if options.long:
+        argv.append("--long")
+    status = subprocess.run(argv, cwd=ROOT, env=build.run_env(), check=False).returncode
+    counts = read_junit(junit, "integration", lambda case: "{}::{}".format(
+        case.get("classname").split("integration.", 1)[-1], case.get("name")))
+    if status != 0 and not counts.failed:
+        counts.failed.append(f"integration:pytest (exit {status})")
+    return counts
+
+
+def suite_guards(options):
+    argv = [sys.executable, "tests/guards/run.py", "--tap"]
+    if not options.long:
+        argv += ["--random", "10"]
+    return run_lines("guards", argv)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev test", description=__doc__)
+    parser.add_argument("--long", action="store_true",
+                        help="also the soaks, the fuzzing and every guard")
+    parser.add_argument("--only", action="append", choices=SUITES, metavar="SUITE",
+                        help="one suite (repeatable): " + ", ".join(SUITES))
+    options = parser.parse_args()
+
+    total, begun = tap.Counts(), time.monotonic()
+    for name in options.only or SUITES:
+        print(f"== {name}", flush=True)
+        start = time.monotonic()
+        counts = globals()[f"suite_{name}"](options)
+        total.add(counts)
+        print(f"== {name}: {len(counts.passed)} passed, {len(counts.failed)} failed, "
+              f"{len(counts.skipped)} skipped in {time.monotonic() - start:.0f} s", flush=True)
+
+    # A test that is skipped without a word, or listed as skipped and yet run, is a
+    # failure like another: the list in the docs must stay true.
+    for problem in skips.compare(total.skipped, total.passed + total.failed, options.long):
+        total.failed.append(f"skips:{problem}")
+    for name in total.failed:
+        print(f"FAILED {name}")
+    print(f"took {time.monotonic() - begun:.0f} s")
+    print(f"{len(total.passed)} passed, {len(total.failed)} failed, {len(total.skipped)} skipped",
+          flush=True)
+    return 1 if total.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
