@@ -60,11 +60,12 @@ void           ow_process_wait_async  (OwProcess               *self,
 gboolean       ow_process_wait_finish (OwProcess               *self,
                                        GAsyncResult            *result,
                                        GError                 **error);
-/* waitpid() status; valid once wait has finished. */
+/* waitpid() status; valid once wait has finished, -1 before. */
 int            ow_process_get_status  (OwProcess               *self);
 
 /* One call: spawn, collect, end. Output over @output_cap bytes a stream is cut; over
- * @deadline_ms the group is killed and OW_ERROR_TIMED_OUT is set. */
+ * @deadline_ms (0: none) the group is killed and OW_ERROR_TIMED_OUT is set. stdout is
+ * always a pipe here, stderr unless it is inherited; stdin never. */
 typedef struct {
   int      status;           /* waitpid() status */
   GBytes  *output;           /* (owned) */

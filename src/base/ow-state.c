@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "base/ow-state.h"
+
+#include <glib.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+void
+ow_state_reach (const char *name)
+{
+  static const char *wanted = NULL;
+  static gsize read_once = 0;
+  g_autofree char *line = NULL;
+
+  if (g_once_init_enter (&read_once))
+    {
+      wanted = g_strdup (g_getenv ("OPENWORKER_TEST_STATE"));
+      g_once_init_leave (&read_once, 1);
+    }
+
+  if (wanted == NULL || strcmp (wanted, name) != 0)
+
+
+  line = g_strdup_printf ("state %s\n", name);
+  if (write (STDERR_FILENO, line, strlen (line)) < 0)
+    return;
+  kill (getpid (), SIGSTOP);
+}
