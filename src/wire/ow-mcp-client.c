@@ -254,10 +254,10 @@ ow_mcp_client_cancel (OwMcpClient *self,
   Open open;
 
   if (!take_open (self, id, &open))
-
-    self->cancelled[self->n_cancelled++ % MAX_CANCELLED] = id;
+    return;
+  self->cancelled[self->n_cancelled++ % MAX_CANCELLED] = id;
   if (!notify_server)
-
+    return;
   params = json_pack ("{s:I}", "requestId", id);
   if (reason != NULL)
     json_object_set_new (params, "reason", json_string (reason));
