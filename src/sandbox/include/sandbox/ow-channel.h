@@ -14,16 +14,20 @@
  * closed.
  *
  * Final GObject, main thread. Signal "lost" (const char *reason): the runner is
- * another instance or gone; open calls have ended OW_OUTCOME_INTERRUPTED. */
+ * another instance, gone, does not know an open call or is untrusted; open calls have
+ * ended OW_OUTCOME_INTERRUPTED and the channel is of no more use. */
 
 #define OW_TYPE_CHANNEL (ow_channel_get_type ())
 G_DECLARE_FINAL_TYPE (OwChannel, ow_channel, OW, CHANNEL, GObject)
 
-/* Deadlines in ms, for tests to shorten; NULL in ow_channel_new(): the defaults. */
+/* Deadlines in ms, for tests to shorten; 0, and NULL in ow_channel_new(): the default. */
 typedef struct {
   guint hello_ms;     /* 5,000 */
-  guint silence_ms;   /* 10,000: then a second attach is asked */
+  guint silence_ms;   /* 10,000: then a second attach is asked; a ping after half of it */
   guint request_ms;   /* 10,000: ping, probe, resume */
+  guint cancel_ms;    /* 6,000: how long a stopped call may take to say so */
+  guint call_ms;      /* 660,000: how long a call may take at all; exec has no limit */
+  guint idle_ms;      /* 60,000: a ping with nothing to do, for the runner's lease */
 } OwChannelTimes;
 
 OwChannel *ow_channel_new            (const char * const *attach_argv,
@@ -46,4 +50,7 @@ void     ow_channel_request_async  (OwChannel *self, const char *method, json_t 
                                     GCancellable *cancellable,
                                     GAsyncReadyCallback callback, gpointer user_data);
 json_t  *ow_channel_request_finish (OwChannel *self, GAsyncResult *result, GError **error);
+/* The owner knows that the runner is gone: as if the channel had found it out. */
+void     ow_channel_give_up        (OwChannel *self, const char *reason);
+/* Ends it for good, without "lost"; open calls end interrupted. */
 void     ow_channel_close          (OwChannel *self);

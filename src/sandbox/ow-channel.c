@@ -1,0 +1,861 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "sandbox/ow-channel.h"
+
+#include "base/ow-error.h"
+#include "ow-open-call-private.h"
+#include "ow-silence-private.h"
+
+/* Breaks of the protocol after which a runner is not believed any more. */
+#define MAX_VIOLATIONS 8
+/* Ids of ended calls whose last output may still come. */
+#define MAX_ENDED 256
+#define MAX_OPEN_CALLS 64
+/* Attaches that may follow each other within the window before the runner is lost. */
+#define MAX_ATTACHES 6
+#define ATTACH_WINDOW_US (30 * G_USEC_PER_SEC)
+#define CALL_ID_MAX 64
+#define CALL_ID_CHARS \
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+
+static const guint attach_delay_ms[MAX_ATTACHES] = { 0, 50, 200, 500, 1000, 2000 };
+
+typedef enum {
+  CHANNEL_NEW,
+  CHANNEL_CONNECTING,
+  CHANNEL_UP,          /* connected once; link is NULL while attaching again */
+  CHANNEL_LOST,
+  CHANNEL_CLOSED,
+} ChannelState;
+
+struct _OwChannel
+{
+  GObject        parent_instance;
+
+  char         **argv;             /* (owned) */
+  OwChannelTimes times;
+  OwOpenCallHandlers call_handlers;
+  ChannelState   state;
+  OwChannelLink *link;             /* (owned) (nullable) ready */
+  OwChannelLink *next;             /* (owned) (nullable) being attached */
+  char          *instance;         /* (owned) (nullable) */
+  GTask         *connecting;       /* (owned) (nullable) */
+  GHashTable    *calls;            /* (owned) id → OwOpenCall */
+  GHashTable    *ended;            /* (owned) set of ids */
+  GQueue         ended_order;      /* ids, borrowed from ended, oldest first */
+  GPtrArray     *requests;         /* (owned) ChannelRequest */
+  guint          violations;       /* of our count, and of links that are gone */
+  guint          attaches;         /* in the window */
+  gint64         window_us;
+  guint          retry;            /* source */
+  guint          tick;             /* source */
+  OwSilence      silence;
+  gboolean       pinging;
+  guint          resuming;         /* openworker/resume not answered yet */
+  gboolean       unknown;          /* one of them was "unknown" */
+};
+
+/* An extension request: ping, probe, and our own resume. */
+typedef struct {
+  OwChannel     *channel;  /* (unowned) */
+  OwChannelLink *link;     /* (owned) */
+  json_int_t     id;
+  GTask         *task;     /* (owned) */
+  guint          deadline; /* source */
+} ChannelRequest;
+
+enum { SIGNAL_LOST, N_SIGNALS };
+static guint signals[N_SIGNALS];
+
+G_DEFINE_FINAL_TYPE (OwChannel, ow_channel, G_TYPE_OBJECT)
+
+static void ow_channel_attach (OwChannel *self);
+static void ow_channel_schedule_tick (OwChannel *self);
+
+static void
+json_free (gpointer json)
+{
+  json_decref (json);
+}
+
+/* --- the end --- */
+
+static void
+ow_channel_drop_link (OwChannel      *self,
+                      OwChannelLink **link)
+{
+  g_autoptr (OwChannelLink) gone = g_steal_pointer (link);
+
+  if (gone == NULL)
+    return;
+  self->violations += ow_channel_link_get_violations (gone);
+  ow_channel_link_close (gone);
+}
+
+static void
+channel_request_free (gpointer data)
+{
+  ChannelRequest *request = data;
+
+  g_clear_handle_id (&request->deadline, g_source_remove);
+  if (request->id != 0)
+    ow_channel_link_forget (request->link, request->id);
+  g_object_unref (request->link);
+  g_clear_object (&request->task);
+  g_free (request);
+}
+
+/* Takes the request off the list; its task is the caller's. */
+static GTask *
+channel_request_take (ChannelRequest *request)
+{
+  GTask *task = g_steal_pointer (&request->task);
+
+  g_ptr_array_remove_fast (request->channel->requests, request);
+  return task;
+}
+
+/* Ends the requests that were asked on @link, or all. */
+static void
+ow_channel_fail_requests (OwChannel     *self,
+                          OwChannelLink *link,
+                          const char    *reason)
+{
+  g_autoptr (GPtrArray) tasks = g_ptr_array_new_with_free_func (g_object_unref);
+
+  for (guint i = self->requests->len; i > 0; i--)
+    {
+      ChannelRequest *request = g_ptr_array_index (self->requests, i - 1);
+
+      if (link == NULL || request->link == link)
+        g_ptr_array_add (tasks, channel_request_take (request));
+    }
+  for (guint i = 0; i < tasks->len; i++)
+    {
+      GError *error = NULL;
+
+      ow_error_set (&error, OW_ERROR_FAILED, "The runner could not be asked", reason, NULL);
+      g_task_return_error (g_ptr_array_index (tasks, i), error);
+    }
+}
+
+static void
+ow_channel_stop (OwChannel   *self,
+                 ChannelState state,
+                 const char  *reason)
+{
+  g_autoptr (GPtrArray) ids = g_ptr_array_new_with_free_func (g_free);
+  GHashTableIter iter;
+  gpointer id;
+
+  self->state = state;
+  g_clear_handle_id (&self->retry, g_source_remove);
+  g_clear_handle_id (&self->tick, g_source_remove);
+  ow_channel_drop_link (self, &self->link);
+  ow_channel_drop_link (self, &self->next);
+  ow_channel_fail_requests (self, NULL, reason);
+  /* Ending a call runs its owner's code: the table may be another one after each. */
+  g_hash_table_iter_init (&iter, self->calls);
+  while (g_hash_table_iter_next (&iter, &id, NULL))
+    g_ptr_array_add (ids, g_strdup (id));
+  for (guint i = 0; i < ids->len; i++)
+    {
+      OwOpenCall *call = g_hash_table_lookup (self->calls, g_ptr_array_index (ids, i));
+
+      if (call != NULL)
+        ow_open_call_lose (call, reason);
+    }
+}
+
+static void
+ow_channel_fail_connect (OwChannel *self,
+                         GError    *error)
+{
+  g_autoptr (GTask) task = g_steal_pointer (&self->connecting);
+
+  ow_channel_stop (self, CHANNEL_CLOSED, "the runner is not connected");
+  g_task_return_error (task, error);
+}
+
+static void
+ow_channel_lose (OwChannel  *self,
+                 const char *reason)
+{
+  g_autoptr (OwChannel) keep = g_object_ref (self);
+  g_autofree char *text = g_strdup (reason);
+  GError *error = NULL;
+
+  if (self->state == CHANNEL_CONNECTING)
+    {
+      ow_error_set (&error, OW_ERROR_FAILED, "The sandbox's runner cannot be used", reason,
+                    NULL);
+      ow_channel_fail_connect (self, error);
+    }
+  else if (self->state == CHANNEL_UP)
+    {
+      ow_channel_stop (self, CHANNEL_LOST, text);
+      g_signal_emit (self, signals[SIGNAL_LOST], 0, text);
+    }
+}
+
+/* --- violations --- */
+
+/* TRUE when the runner is still believed. */
+static gboolean
+ow_channel_check_trust (OwChannel *self)
+{
+  guint count = self->violations;
+  g_autofree char *reason = NULL;
+
+  if (self->link != NULL)
+    count += ow_channel_link_get_violations (self->link);
+  if (self->next != NULL)
+    count += ow_channel_link_get_violations (self->next);
+  if (count <= MAX_VIOLATIONS)
+    return TRUE;
+  reason = g_strdup_printf ("the runner broke the protocol %u times and is not trusted "
+                            "any more", count);
+  ow_channel_lose (self, reason);
+  return FALSE;
+}
+
+static void
+ow_channel_on_call_violation (OwOpenCall *call,
+                              gpointer    user_data)
+{
+  OwChannel *self = user_data;
+
+  /* Looked at once the call has ended, in received. */
+  self->violations++;
+}
+
+/* --- calls --- */
+
+static void
+ow_channel_on_call_ended (OwOpenCall *call,
+                          gpointer    user_data)
+{
+  OwChannel *self = user_data;
+  char *id = g_strdup (ow_open_call_get_id (call));
+
+  g_hash_table_remove (self->calls, id);
+  if (g_hash_table_add (self->ended, id))
+    g_queue_push_tail (&self->ended_order, id);
+  if (g_queue_get_length (&self->ended_order) > MAX_ENDED)
+    g_hash_table_remove (self->ended, g_queue_pop_head (&self->ended_order));
+}
+
+static void
+ow_channel_on_notification (OwChannelLink *link,
+                            const char    *method,
+                            json_t        *params,
+                            gpointer       user_data)
+{
+  OwChannel *self = user_data;
+  const char *id = ow_json_get_string (params, "callId", "");
+  OwOpenCall *call;
+
+  if (!g_str_equal (method, OW_MCP_OUTPUT))
+    return; /* MCP lets a server notify of what a client need not know */
+  call = g_hash_table_lookup (self->calls, id);
+  if (call == NULL && g_hash_table_contains (self->ended, id))
+    return; /* the end of a call that was stopped */
+  if (call == NULL || !ow_open_call_is_sent (call))
+    self->violations++;
+  else if (!ow_open_call_output (call, params))
+    self->violations++;
+}
+
+static gboolean
+is_call_id (const char *id)
+{
+  gsize length = strlen (id);
+
+  return length > 0 && length <= CALL_ID_MAX && strspn (id, CALL_ID_CHARS) == length;
+}
+
+/* Why a call cannot be made; NULL when it can. */
+static const char *
+ow_channel_refusal (OwChannel    *self,
+                    const char   *call_id,
+                    const json_t *arguments)
+{
+  if (self->state != CHANNEL_UP)
+    return "the sandbox's runner is not there any more";
+  if (!is_call_id (call_id) || g_hash_table_contains (self->calls, call_id)
+      || g_hash_table_contains (self->ended, call_id))
+    return "its id is not one of a new call";
+  if (!json_is_object (arguments))
+    return "its arguments are no object";
+  if (json_dumpb (arguments, NULL, 0, JSON_COMPACT) > OW_OPEN_CALL_ARGUMENT_BYTES)
+    return "its arguments are larger than 4 MiB";
+  if (g_hash_table_size (self->calls) >= MAX_OPEN_CALLS)
+    return "64 calls are running already";
+  return NULL;
+}
+
+void
+ow_channel_call_async (OwChannel          *self,
+                       const char         *call_id,
+                       const char         *tool,
+                       const json_t       *arguments,
+                       OwToolOutputFunc    output,
+                       gpointer            output_data,
+                       GCancellable       *cancellable,
+                       GAsyncReadyCallback callback,
+                       gpointer            user_data)
+{
+  OwOpenCallRequest request = { call_id, tool, arguments, output, output_data };
+  g_autoptr (GTask) task = NULL;
+  const char *refusal = ow_channel_refusal (self, call_id, arguments);
+  GError *error = NULL;
+  OwOpenCall *call;
+
+  task = g_task_new (self, cancellable, callback, user_data);
+  g_task_set_source_tag (task, ow_channel_call_async);
+  g_task_set_check_cancellable (task, FALSE);
+  if (refusal != NULL)
+    {
+      ow_error_set (&error, OW_ERROR_FAILED, "The tool was not run", refusal, NULL);
+      g_task_return_error (task, error);
+      return;
+    }
+  if (g_cancellable_is_cancelled (cancellable))
+    {
+      g_task_return_pointer (task, ow_tool_result_new (OW_OUTCOME_CANCELLED,
+                                                       "Stopped before it ran."),
+                             (GDestroyNotify) ow_tool_result_free);
+      return;
+    }
+  call = ow_open_call_new (&request, g_steal_pointer (&task), &self->call_handlers, self);
+  g_hash_table_insert (self->calls, g_strdup (call_id), call);
+  if (self->link != NULL)
+    ow_open_call_send (call, self->link);
+  /* What was quiet before there was anything to say is no silence. */
+  ow_silence_heard (&self->silence, ow_silence_clocks ());
+  ow_channel_schedule_tick (self);
+}
+
+OwToolResult *
+ow_channel_call_finish (OwChannel    *self,
+                        GAsyncResult *result,
+                        GError      **error)
+{
+  return g_task_propagate_pointer (G_TASK (result), error);
+}
+
+/* --- extension requests --- */
+
+static void
+channel_request_replied (json_t *result,
+                         json_t *error,
+                         void   *user_data)
+{
+  ChannelRequest *request = user_data;
+  g_autoptr (GTask) task = NULL;
+  GError *failure = NULL;
+
+  request->id = 0;
+  task = channel_request_take (request);
+  if (result != NULL)
+    {
+      g_task_return_pointer (task, json_incref (result), json_free);
+      return;
+    }
+  ow_error_setf (&failure, OW_ERROR_FAILED, NULL, "The runner refused a request: %.200s",
+                 ow_json_get_string (error, "message", "no reason given"));
+  g_task_return_error (task, failure);
+}
+
+static gboolean
+channel_request_too_late (gpointer user_data)
+{
+  ChannelRequest *request = user_data;
+  g_autoptr (GTask) task = NULL;
+  GError *error = NULL;
+
+  request->deadline = 0;
+  task = channel_request_take (request);
+  ow_error_set (&error, OW_ERROR_TIMED_OUT, "The runner could not be asked",
+                "it gave no answer in time", NULL);
+  g_task_return_error (task, error);
+  return G_SOURCE_REMOVE;
+}
+
+void
+ow_channel_request_async (OwChannel          *self,
+                          const char         *method,
+                          json_t             *params,
+                          GCancellable       *cancellable,
+                          GAsyncReadyCallback callback,
+                          gpointer            user_data)
+{
+  GTask *task = g_task_new (self, cancellable, callback, user_data);
+  GError *error = NULL;
+  ChannelRequest *request;
+
+  g_task_set_source_tag (task, ow_channel_request_async);
+  if (self->link == NULL)
+    {
+      json_decref (params);
+      ow_error_set (&error, OW_ERROR_FAILED, "The runner could not be asked",
+                    "it is not connected", NULL);
+      g_task_return_error (task, error);
+      g_object_unref (task);
+      return;
+    }
+  request = g_new0 (ChannelRequest, 1);
+  request->channel = self;
+  request->link = g_object_ref (self->link);
+  request->task = task;
+  request->deadline = g_timeout_add (self->times.request_ms, channel_request_too_late,
+                                     request);
+  g_ptr_array_add (self->requests, request);
+  request->id = ow_channel_link_request (self->link, method, params,
+                                         channel_request_replied, request);
+}
+
+json_t *
+ow_channel_request_finish (OwChannel    *self,
+                           GAsyncResult *result,
+                           GError      **error)
+{
+  return g_task_propagate_pointer (G_TASK (result), error);
+}
+
+/* --- after a break: what became of the open calls --- */
+
+typedef struct {
+  OwChannel     *channel; /* (owned) */
+  OwChannelLink *link;    /* (owned) the one that was asked */
+  char          *id;      /* (owned) */
+} Resume;
+
+static void
+resume_free (Resume *resume)
+{
+  g_object_unref (resume->channel);
+  g_object_unref (resume->link);
+  g_free (resume->id);
+  g_free (resume);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Resume, resume_free)
+
+static void
+ow_channel_resume_call (OwChannel  *self,
+                        OwOpenCall *call,
+                        json_t     *answer)
+{
+  const char *state = ow_json_get_string (answer, "state", "");
+
+  if (g_str_equal (state, "running"))
+    ow_open_call_send (call, self->link);
+  else if (g_str_equal (state, "finished"))
+    ow_open_call_finish (call, json_object_get (answer, "result"));
+  else
+    self->unknown = TRUE;
+}
+
+static void
+ow_channel_resumed (GObject      *source,
+                    GAsyncResult *result,
+                    gpointer      user_data)
+{
+  g_autoptr (Resume) resume = user_data;
+  OwChannel *self = resume->channel;
+  g_autoptr (GError) error = NULL;
+  json_t *answer = ow_channel_request_finish (self, result, &error);
+  OwOpenCall *call = g_hash_table_lookup (self->calls, resume->id);
+
+  if (self->link != resume->link)
+    {
+      /* Broken again meanwhile: the next link asks anew. */
+      if (answer != NULL)
+        json_decref (answer);
+      return;
+    }
+  self->resuming--;
+  if (call != NULL && answer != NULL)
+    ow_channel_resume_call (self, call, answer);
+  else if (call != NULL)
+    self->unknown = TRUE;
+  if (answer != NULL)
+    json_decref (answer);
+  /* Lost only when all have been heard: results that are there are not thrown away. */
+  if (self->state == CHANNEL_UP && self->resuming == 0 && self->unknown)
+    ow_channel_lose (self, "the runner does not know a call that it was given");
+}
+
+static void
+ow_channel_resume_all (OwChannel *self)
+{
+  GHashTableIter iter;
+  gpointer value;
+
+  self->resuming = 0;
+  self->unknown = FALSE;
+  g_hash_table_iter_init (&iter, self->calls);
+  while (g_hash_table_iter_next (&iter, NULL, &value))
+    {
+      OwOpenCall *call = value;
+      Resume *resume;
+
+      if (!ow_open_call_is_sent (call))
+        {
+          ow_open_call_send (call, self->link);
+          continue;
+        }
+      resume = g_new0 (Resume, 1);
+      resume->channel = g_object_ref (self);
+      resume->link = g_object_ref (self->link);
+      resume->id = g_strdup (ow_open_call_get_id (call));
+      self->resuming++;
+      ow_channel_request_async (self, OW_MCP_RESUME,
+                                json_pack ("{s:s}", "callId", resume->id), NULL,
+                                ow_channel_resumed, resume);
+    }
+}
+
+/* --- attaching --- */
+
+static gint64
+ow_channel_silence_ms (OwChannel *self)
+{
+  return ow_silence_measure (&self->silence, ow_silence_clocks ());
+}
+
+static void
+ow_channel_unlink_calls (OwChannel *self)
+{
+  GHashTableIter iter;
+  gpointer call;
+
+  g_hash_table_iter_init (&iter, self->calls);
+  while (g_hash_table_iter_next (&iter, NULL, &call))
+    ow_open_call_unlink (call);
+}
+
+static gboolean
+ow_channel_retry (gpointer user_data)
+{
+  OwChannel *self = user_data;
+
+  self->retry = 0;
+  ow_channel_attach (self);
+  return G_SOURCE_REMOVE;
+}
+
+/* Attaches again, soon; too often in a short time means lost. */
+static void
+ow_channel_attach_again (OwChannel  *self,
+                         const char *reason)
+{
+  gint64 now = g_get_monotonic_time ();
+  g_autofree char *text = NULL;
+
+  if (self->next != NULL || self->retry != 0)
+    return;
+  if (self->attaches == 0 || now - self->window_us > ATTACH_WINDOW_US)
+    {
+      self->attaches = 0;
+      self->window_us = now;
+    }
+  if (self->attaches == MAX_ATTACHES)
+    {
+      text = g_strdup_printf ("the runner could not be reached again (%s)", reason);
+      ow_channel_lose (self, text);
+      return;
+    }
+  self->retry = g_timeout_add (attach_delay_ms[self->attaches++], ow_channel_retry, self);
+}
+
+static void
+ow_channel_attach_failed (OwChannel    *self,
+                          const GError *error)
+{
+  ow_channel_drop_link (self, &self->next);
+  if (self->state == CHANNEL_CONNECTING)
+    ow_channel_fail_connect (self, g_error_copy (error));
+  else if (g_error_matches (error, OW_ERROR, OW_ERROR_REFUSED)
+           || g_error_matches (error, OW_ERROR, OW_ERROR_DATA))
+    ow_channel_lose (self, error->message);
+  else if (self->link != NULL && ow_channel_silence_ms (self) < self->times.silence_ms)
+    ow_channel_schedule_tick (self); /* the old one has spoken meanwhile */
+  else
+    ow_channel_attach_again (self, error->message);
+}
+
+static void
+ow_channel_take_link (OwChannel *self)
+{
+  g_autoptr (OwChannelLink) old = g_steal_pointer (&self->link);
+
+  self->link = g_steal_pointer (&self->next);
+  self->pinging = FALSE;
+  if (old != NULL)
+    {
+      ow_channel_unlink_calls (self);
+      ow_channel_fail_requests (self, old, "its stream was replaced");
+      ow_channel_drop_link (self, &old);
+    }
+  ow_silence_heard (&self->silence, ow_silence_clocks ());
+  ow_channel_schedule_tick (self);
+}
+
+static void
+ow_channel_on_ready (OwChannelLink *link,
+                     const GError  *error,
+                     gpointer       user_data)
+{
+  g_autoptr (OwChannel) self = g_object_ref (OW_CHANNEL (user_data));
+  const char *instance = ow_channel_link_get_instance (link);
+  GTask *task;
+
+  if (error != NULL)
+    {
+      ow_channel_attach_failed (self, error);
+      return;
+    }
+  if (self->state == CHANNEL_CONNECTING)
+    {
+      self->state = CHANNEL_UP;
+      self->instance = g_strdup (instance);
+      ow_channel_take_link (self);
+      task = g_steal_pointer (&self->connecting);
+      g_task_return_boolean (task, TRUE);
+      g_object_unref (task);
+      return;
+    }
+  if (!g_str_equal (instance, self->instance))
+    {
+      ow_channel_lose (self, "the runner has ended and another one is in its place");
+      return;
+    }
+  ow_channel_take_link (self);
+  if (self->state == CHANNEL_UP && self->link != NULL)
+    ow_channel_resume_all (self);
+}
+
+static void
+ow_channel_on_received (OwChannelLink *link,
+                        gpointer       user_data)
+{
+  g_autoptr (OwChannel) self = g_object_ref (OW_CHANNEL (user_data));
+
+  if (link == self->link)
+    ow_silence_heard (&self->silence, ow_silence_clocks ());
+  ow_channel_check_trust (self);
+}
+
+static void
+ow_channel_on_broken (OwChannelLink *link,
+                      const char    *reason,
+                      gboolean       hostile,
+                      gpointer       user_data)
+{
+  g_autoptr (OwChannel) self = g_object_ref (OW_CHANNEL (user_data));
+
+  if (link != self->link)
+    return;
+  ow_channel_unlink_calls (self);
+  ow_channel_drop_link (self, &self->link);
+  ow_channel_fail_requests (self, NULL, reason);
+  if (self->state != CHANNEL_UP)
+    return;
+  if (hostile)
+    ow_channel_lose (self, reason);
+  else if (ow_channel_check_trust (self))
+    ow_channel_attach_again (self, reason);
+}
+
+static void
+ow_channel_attach (OwChannel *self)
+{
+  static const OwChannelLinkHandlers handlers = {
+    .ready = ow_channel_on_ready,
+    .received = ow_channel_on_received,
+    .notification = ow_channel_on_notification,
+    .broken = ow_channel_on_broken,
+  };
+
+  self->next = ow_channel_link_new (&handlers, self);
+  ow_channel_link_open (self->next, (const char * const *) self->argv,
+                        self->times.hello_ms);
+}
+
+/* --- silence --- */
+
+static void
+ow_channel_pinged (GObject      *source,
+                   GAsyncResult *result,
+                   gpointer      user_data)
+{
+  OwChannel *self = OW_CHANNEL (source);
+  json_t *pong = ow_channel_request_finish (self, result, NULL);
+
+  if (pong == NULL)
+    return; /* stays pinging: silence decides */
+  json_decref (pong);
+  self->pinging = FALSE;
+}
+
+static gboolean
+ow_channel_on_tick (gpointer user_data)
+{
+  OwChannel *self = user_data;
+  gint64 silence_ms = ow_channel_silence_ms (self);
+  gboolean busy = g_hash_table_size (self->calls) > 0 || self->pinging;
+
+  self->tick = 0;
+  if (self->link == NULL || self->next != NULL)
+    return G_SOURCE_REMOVE; /* attaching again; the new link starts it anew */
+  if (busy && silence_ms >= self->times.silence_ms)
+    {
+      ow_channel_attach_again (self, "it gave no sign of life");
+      return G_SOURCE_REMOVE;
+    }
+  if (!self->pinging && silence_ms >= self->times.silence_ms / 2)
+    {
+      self->pinging = TRUE;
+      ow_channel_request_async (self, OW_MCP_PING, NULL, NULL, ow_channel_pinged, NULL);
+    }
+  ow_channel_schedule_tick (self);
+  return G_SOURCE_REMOVE;
+}
+
+static void
+ow_channel_schedule_tick (OwChannel *self)
+{
+  gboolean busy = g_hash_table_size (self->calls) > 0 || self->pinging;
+
+  g_clear_handle_id (&self->tick, g_source_remove);
+  if (self->link != NULL)
+    self->tick = g_timeout_add (busy ? MAX (1, self->times.silence_ms / 8)
+                                     : self->times.idle_ms, ow_channel_on_tick, self);
+}
+
+/* --- the face --- */
+
+void
+ow_channel_connect_async (OwChannel          *self,
+                          GCancellable       *cancellable,
+                          GAsyncReadyCallback callback,
+                          gpointer            user_data)
+{
+  g_return_if_fail (self->state == CHANNEL_NEW);
+  self->connecting = g_task_new (self, cancellable, callback, user_data);
+  g_task_set_source_tag (self->connecting, ow_channel_connect_async);
+  self->state = CHANNEL_CONNECTING;
+  ow_channel_attach (self);
+}
+
+gboolean
+ow_channel_connect_finish (OwChannel    *self,
+                           GAsyncResult *result,
+                           GError      **error)
+{
+  return g_task_propagate_boolean (G_TASK (result), error);
+}
+
+const char *
+ow_channel_get_instance (OwChannel *self)
+{
+  return self->instance;
+}
+
+void
+ow_channel_give_up (OwChannel  *self,
+                    const char *reason)
+{
+  ow_channel_lose (self, reason);
+}
+
+void
+ow_channel_close (OwChannel *self)
+{
+  g_autoptr (OwChannel) keep = g_object_ref (self);
+
+  if (self->state == CHANNEL_CONNECTING)
+    ow_channel_lose (self, "it was stopped");
+  else if (self->state != CHANNEL_CLOSED)
+    ow_channel_stop (self, CHANNEL_CLOSED, "the sandbox was stopped");
+}
+
+static void
+ow_channel_dispose (GObject *object)
+{
+  OwChannel *self = OW_CHANNEL (object);
+
+  /* An open call or request holds a reference by its task, so none is left here. */
+  g_clear_handle_id (&self->retry, g_source_remove);
+  g_clear_handle_id (&self->tick, g_source_remove);
+  ow_channel_drop_link (self, &self->link);
+  ow_channel_drop_link (self, &self->next);
+  G_OBJECT_CLASS (ow_channel_parent_class)->dispose (object);
+}
+
+static void
+ow_channel_finalize (GObject *object)
+{
+  OwChannel *self = OW_CHANNEL (object);
+
+  g_hash_table_unref (self->calls);
+  g_queue_clear (&self->ended_order);
+  g_hash_table_unref (self->ended);
+  g_ptr_array_unref (self->requests);
+  g_strfreev (self->argv);
+  g_free (self->instance);
+  G_OBJECT_CLASS (ow_channel_parent_class)->finalize (object);
+}
+
+static void
+ow_channel_class_init (OwChannelClass *klass)
+{
+  GObjectClass *object_class = G_OBJECT_CLASS (klass);
+
+  object_class->dispose = ow_channel_dispose;
+  object_class->finalize = ow_channel_finalize;
+  signals[SIGNAL_LOST] = g_signal_new ("lost", OW_TYPE_CHANNEL, G_SIGNAL_RUN_LAST, 0, NULL,
+                                       NULL, NULL, G_TYPE_NONE, 1, G_TYPE_STRING);
+}
+
+static void
+ow_channel_init (OwChannel *self)
+{
+  self->calls = g_hash_table_new_full (g_str_hash, g_str_equal, g_free,
+                                       (GDestroyNotify) ow_open_call_free);
+  self->ended = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  self->requests = g_ptr_array_new_with_free_func (channel_request_free);
+  g_queue_init (&self->ended_order);
+}
+
+static guint
+or_default (guint value,
+            guint fallback)
+{
+  return value != 0 ? value : fallback;
+}
+
+OwChannel *
+ow_channel_new (const char * const   *attach_argv,
+                const OwChannelTimes *times)
+{
+  OwChannel *self = g_object_new (OW_TYPE_CHANNEL, NULL);
+  OwChannelTimes given = { 0 };
+
+  if (times != NULL)
+    given = *times;
+  self->argv = g_strdupv ((char **) attach_argv);
+  self->times.hello_ms = or_default (given.hello_ms, 5000);
+  self->times.silence_ms = or_default (given.silence_ms, 10000);
+  self->times.request_ms = or_default (given.request_ms, 10000);
+  self->times.cancel_ms = or_default (given.cancel_ms, 6000);
+  self->times.call_ms = or_default (given.call_ms, 660000);
+  self->times.idle_ms = or_default (given.idle_ms, 60000);
+  self->call_handlers.ended = ow_channel_on_call_ended;
+  self->call_handlers.violation = ow_channel_on_call_violation;
+  self->call_handlers.cancel_ms = self->times.cancel_ms;
+  self->call_handlers.call_ms = self->times.call_ms;
+  return self;
+}
