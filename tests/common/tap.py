@@ -53,7 +53,7 @@ class Writer:
         return 1 if self.failures or self._number == 0 else 0
 
 
-LINE = re.compile(r"^(not )?ok\b\s*\d*\s*-?\s*(.*?)\s*(?:#\s*(SKIP|TODO)\b.*)?$", re.IGNORECASE)
+LINE = re.compile(r"^(not )?ok\b\s*\d*\s*-?\s*(.*?)\s*(?:#\s*(SKIP)\b.*)?$", re.IGNORECASE)
 PLAN = re.compile(r"^1\.\.(\d+)")
 
 

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: The OpenWorker authors
+"""The rules that look at the whole tree: {path: text} in, problems out."""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from source import code_only
+
+CALLEE = "ow_tool_host_call_async"
+
+
+def layout(texts):
+    """C is laid out as .uncrustify.cfg says."""
+    return _run_on(texts, lambda path, text: path.endswith((".c", ".h")),
+                   ["uncrustify", "-q", "-l", "C", "--check", "-c", ".uncrustify.cfg"],
+                   r"^FAIL: (\S+)")
+
+
+def shell_syntax(texts):
+    """Shell scripts parse, and shellcheck finds nothing of weight in them."""
+    def is_shell(path, text):
+        return path.endswith(".sh") or bool(re.match(r"#!.*\b(ba)?sh\b", text))
+    problems = []
+    for path, text in texts.items():
+        if is_shell(path, text):
+            done = subprocess.run(["bash", "-n"], input=text, text=True, check=False,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            if done.returncode != 0:
+                problems.append(f"{path}: {done.stderr.strip()}")
+    return problems + _run_on(texts, is_shell, ["shellcheck", "-s", "bash", "-S", "warning", "-f", "gcc"],
+                              r"^(\S+:\d+:\d+: .*)$")
+
+
+def _run_on(texts, wanted, argv, pattern):
+    """Runs a checker over a copy of the wanted files and gives what its lines name."""
+    if shutil.which(argv[0]) is None:
+        return [f"{argv[0]} is not installed"]
+    names = [path for path, text in texts.items() if wanted(path, text)]
+    with tempfile.TemporaryDirectory() as directory:
+        for path in names + [".uncrustify.cfg"]:
+            target = Path(directory, path)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(texts.get(path, ""), encoding="utf-8")
+        if not names:
+            return []
+        done = subprocess.run(argv + names, cwd=directory, text=True, errors="replace",
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    problems = re.findall(pattern, done.stdout, re.MULTILINE)
+    if done.returncode != 0 and not problems:
+        problems.append(f"{argv[0]} ended with {done.returncode}: {done.stdout[-400:]}")
+    if argv[0] == "uncrustify":
+        return [problem if "ended" in problem else f"{problem}: run ./dev format"
+                for problem in problems]
+    return problems
+
+
+def one_caller(texts):
+    """Exactly one place in the program asks a tool host to do something."""
+    places = []
+    for path, text in texts.items():
+        if not (path.startswith("src/") and path.endswith((".c", ".cpp"))):
+            continue
+        for number, line in enumerate(code_only(text).split("\n"), 1):
+            # At the line's start it is the definition.
+            if re.search(r"\b" + CALLEE + r"\b", line) and not line.startswith(CALLEE):
+                places.append((path, number))
+    if [path for path, _ in places] == ["src/tools/ow-tool-call.c"]:
+        return []
+    return [f"{CALLEE} is called from {places or 'nowhere'}, "
+            "not once from src/tools/ow-tool-call.c"]
+
+
+ROW = re.compile(r"^\|\s*(REQ-[A-Z]\d\d)\s*\|\s*([^|]*?)\s*\|\s*([^|]*?)\s*\|\s*([^|]*?)\s*\|$",
+                 re.MULTILINE)
+STATES = ("built", "in part", "not yet")
+
+
+def requirements(texts):
+    """Each requirement that is called built, in whole or in part, names a test that names it."""
+    text = texts.get("docs/requirements.md")
+    if text is None:
+        return ["docs/requirements.md is missing"]
+    problems, seen = [], set()
+    for number, state, _words, tests in ROW.findall(text):
+        if number in seen:
+            problems.append(f"{number} stands there twice")
+        seen.add(number)
+        if state not in STATES:
+            problems.append(f"{number}: '{state}' is none of {', '.join(STATES)}")
+        if state == "not yet":
+            continue
+        names = re.findall(r"tests/[\w/.-]+", tests)
+        if not names:
+            problems.append(f"{number} is called {state} and names no test")
+        for name in names:
+            if name not in texts:
+                problems.append(f"{number}: {name} does not exist")
+            elif number not in texts[name]:
+                problems.append(f"{number}: {name} does not name it")
+    if not seen:
+        problems.append("docs/requirements.md holds no row")
+    return problems
+
+
+def links(texts):
+    """Links between the docs lead somewhere."""
+    problems = []
+    for path, text in texts.items():
+        if not path.endswith(".md"):
+            continue
+        for target in re.findall(r"\]\(([^)#\s]+)", text):
+            if re.match(r"[a-z]+:", target):
+                continue
+            place = os.path.normpath(os.path.join(os.path.dirname(path), target))
+            if place not in texts and not any(name.startswith(place + "/") for name in texts):
+                problems.append(f"{path}: {target} leads nowhere")
+    return problems
+
+
+TREE_RULES = [layout, shell_syntax, one_caller, requirements, links]
