@@ -186,6 +186,29 @@ hand_fds (GSubprocessLauncher    *launcher,
   return TRUE;
 }
 
+/* Where the child says its pid: a descriptor number that no target can be put over. */
+static int
+open_pid_pipe (const OwProcessOptions *options,
+               int                    *read_fd)
+{
+  int pid_pipe[2], write_fd;
+  int above = STDERR_FILENO;
+
+  for (guint i = 0; i < options->n_fds; i++)
+    above = MAX (above, options->target_fds[i]);
+
+  if (pipe2 (pid_pipe, O_CLOEXEC) < 0)
+    return -1;
+  write_fd = fcntl (pid_pipe[1], F_DUPFD_CLOEXEC, above + 1);
+  close (pid_pipe[1]);
+  if (write_fd < 0)
+    close (pid_pipe[0]);
+  else
+    *read_fd = pid_pipe[0];
+
+  return write_fd;
+}
+
 static GSubprocess *
 launch (const OwProcessOptions *options,
         ChildSetup             *setup,
@@ -240,7 +263,7 @@ ow_process_spawn (const OwProcessOptions  *options,
   g_autoptr (GSubprocess) subprocess = NULL;
   ChildSetup setup = { -1, options->child_setup, options->child_setup_data };
   OwProcess *self;
-  int pid_pipe[2];
+  int read_fd;
   pid_t pid = 0;
 
   if (!check_options (options, error))
@@ -248,18 +271,18 @@ ow_process_spawn (const OwProcessOptions  *options,
 
   /* A child that ends at once is reaped before its pid could be asked for, so it
    * says the number itself, before exec. */
-  if (pipe2 (pid_pipe, O_CLOEXEC) < 0)
+  setup.pid_fd = open_pid_pipe (options, &read_fd);
+  if (setup.pid_fd < 0)
     {
       ow_error_setf (error, OW_ERROR_FAILED, NULL, "Cannot start %s: %s", options->argv[0],
                      g_strerror (errno));
       return NULL;
     }
-  setup.pid_fd = pid_pipe[1];
   subprocess = launch (options, &setup, error);
-  close (pid_pipe[1]);
-  if (subprocess != NULL && read (pid_pipe[0], &pid, sizeof pid) != (ssize_t) sizeof pid)
+  close (setup.pid_fd);
+  if (subprocess != NULL && read (read_fd, &pid, sizeof pid) != (ssize_t) sizeof pid)
     pid = 0;
-  close (pid_pipe[0]);
+  close (read_fd);
   if (subprocess == NULL)
     return NULL;
 
