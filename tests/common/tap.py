@@ -34,7 +34,8 @@ class Writer:
         word = "ok" if passed else "not ok"
         self.failures += 0 if passed else 1
         print(f"{word} {self._number} - {name}", file=self._out)
-        for detail in details:
+        # Details explain a failure; of what passed the name is enough.
+        for detail in details if not passed else ():
             for line in str(detail).splitlines():
                 print(f"#   {line}", file=self._out)
         self._out.flush()

@@ -134,6 +134,11 @@ TREE_SAMPLES = {
          {"docs/requirements.md": ROWS.replace("tests/x.py", "")},
          {"docs/requirements.md": ROWS * 2, "tests/x.py": "REQ-W01"},
          {"docs/requirements.md": ROWS.replace("built", "sure"), "tests/x.py": "REQ-W01"}]),
+    "required_guards": (
+        [{"tests/guards/required.list": "# x\nS01\nP02\n", "tests/guards/S01.patch": "",
+          "tests/guards/P02-split.patch": ""}],
+        [{}, {"tests/guards/required.list": "S01\n"},
+         {"tests/guards/required.list": "S01\n", "tests/guards/S011.patch": ""}]),
     "links": (
         [{"docs/a.md": "[b](b.md) [c](https://example.org) [d](#d)", "docs/b.md": ""}],
         [{"docs/a.md": "[b](b.md)"}, {"README.md": "[b](docs/b.md#x)"}]),

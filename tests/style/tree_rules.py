@@ -122,4 +122,15 @@ def links(texts):
     return problems
 
 
-TREE_RULES = [layout, shell_syntax, one_caller, requirements, links]
+def required_guards(texts):
+    """Each hole on the list has a patch that takes its guard out."""
+    listed = texts.get("tests/guards/required.list", "")
+    holes = re.findall(r"^[A-Z]\d+$", listed, re.MULTILINE)
+    patches = [path for path in texts if re.match(r"^tests/guards/[^/]+\.patch$", path)]
+    problems = [f"tests/guards: no patch for {hole}" for hole in holes
+                if not any(re.match(rf"^tests/guards/{hole}(-[a-z0-9-]+)?\.patch$", path)
+                           for path in patches)]
+    return problems if holes else ["tests/guards/required.list names no hole"]
+
+
+TREE_RULES = [layout, shell_syntax, one_caller, requirements, links, required_guards]
