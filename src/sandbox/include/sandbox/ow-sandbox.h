@@ -26,3 +26,6 @@ void       ow_sandbox_stop_async   (OwSandbox *self, GAsyncReadyCallback callbac
                                     gpointer user_data);
 gboolean   ow_sandbox_stop_finish  (OwSandbox *self, GAsyncResult *result, GError **error);
 OwLevel    ow_sandbox_get_level    (OwSandbox *self);
+/* What the person has to be told about this sandbox once it is up; NULL: nothing.
+ * (In direct: nothing hinders a command from writing into a read-only folder.) */
+const char *ow_sandbox_get_notice  (OwSandbox *self);

@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "sandbox/ow-sandbox.h"
+
+#include <stdlib.h>
+
+#include "base/ow-error.h"
+#include "base/ow-state.h"
+#include "ow-decision-private.h"
+#include "ow-mount-proof-private.h"
+#include "ow-sandbox-private.h"
+#include "sandbox/ow-registry.h"
+
+typedef enum {
+  SANDBOX_NEW,
+  SANDBOX_STARTING,
+  SANDBOX_UP,
+  SANDBOX_LOST,
+  SANDBOX_STOPPING,
+  SANDBOX_STOPPED,
+} SandboxState;
+
+struct _OwSandbox
+{
+  GObject            parent_instance;
+
+  OwSandboxProvider *provider;    /* (owned) */
+  char              *session;     /* (owned) */
+  GPtrArray         *folders;     /* (owned) (nullable) until the plan has them */
+  GPtrArray         *hosts;       /* (owned) (nullable) likewise */
+  SandboxState       state;
+  OwSandboxPlan     *plan;        /* (owned) (nullable) outlives the instance */
+  OwSandboxInstance *instance;    /* (owned) (nullable) */
+  OwChannel         *channel;     /* (owned) (nullable) */
+  GTask             *starting;    /* (owned) (nullable) */
+  GCancellable      *cancellable; /* (owned) ends the start */
+  GSource           *caller;      /* (owned) (nullable) the starter's cancellable */
+  GError            *failure;     /* (owned) (nullable) why it is being torn down */
+  GPtrArray         *stops;       /* (owned) GTask: who waits for the end */
+  char              *notice;      /* (owned) (nullable) */
+};
+
+enum { SIGNAL_LOST, SIGNAL_DECISION, N_SIGNALS };
+static guint signals[N_SIGNALS];
+
+static void ow_sandbox_host_init (OwToolHostInterface *iface);
+
+G_DEFINE_FINAL_TYPE_WITH_CODE (OwSandbox, ow_sandbox, G_TYPE_OBJECT,
+                               G_IMPLEMENT_INTERFACE (OW_TYPE_TOOL_HOST,
+                                                      ow_sandbox_host_init))
+
+static void
+ow_sandbox_leave_caller (OwSandbox *self)
+{
+  if (self->caller != NULL)
+    g_source_destroy (self->caller);
+  g_clear_pointer (&self->caller, g_source_unref);
+}
+
+/* --- the end, in the order that leaves nothing behind --- */
+
+static void
+ow_sandbox_ended (OwSandbox *self,
+                  GError    *stop_error)
+{
+  g_autoptr (OwSandbox) keep = g_object_ref (self);
+  g_autoptr (GPtrArray) stops = g_steal_pointer (&self->stops);
+  g_autoptr (GTask) starting = g_steal_pointer (&self->starting);
+
+  self->stops = g_ptr_array_new_with_free_func (g_object_unref);
+  self->state = SANDBOX_STOPPED;
+  ow_sandbox_leave_caller (self);
+  ow_state_reach ("stopped");
+  if (starting != NULL)
+    g_task_return_error (starting, g_steal_pointer (&self->failure));
+  for (guint i = 0; i < stops->len; i++)
+    {
+      if (stop_error != NULL)
+        g_task_return_error (g_ptr_array_index (stops, i), g_error_copy (stop_error));
+      else
+        g_task_return_boolean (g_ptr_array_index (stops, i), TRUE);
+    }
+}
+
+static void
+ow_sandbox_instance_stopped (GObject      *source,
+                             GAsyncResult *result,
+                             gpointer      user_data)
+{
+  g_autoptr (OwSandbox) self = user_data;
+  g_autoptr (GError) error = NULL;
+
+  ow_sandbox_instance_stop_finish (OW_SANDBOX_INSTANCE (source), result, &error);
+  ow_state_reach ("wall-stopped");
+  g_clear_object (&self->instance);
+  /* With processes that did not end the registry's entry stays, for the reaper. */
+  if (error == NULL)
+    g_clear_pointer (&self->plan, ow_sandbox_plan_free);
+  ow_sandbox_ended (self, error);
+}
+
+static void
+ow_sandbox_tear_down (OwSandbox *self)
+{
+  self->state = SANDBOX_STOPPING;
+  ow_state_reach ("stopping");
+  if (self->channel != NULL)
+    ow_channel_close (self->channel);
+  g_clear_object (&self->channel);
+  if (self->instance != NULL)
+    {
+      g_signal_handlers_disconnect_by_data (self->instance, self);
+      ow_sandbox_instance_stop_async (self->instance, ow_sandbox_instance_stopped,
+                                      g_object_ref (self));
+      return;
+    }
+  g_clear_pointer (&self->plan, ow_sandbox_plan_free);
+  ow_sandbox_ended (self, NULL);
+}
+
+/* Ends a start. @error is moved in. */
+static void
+ow_sandbox_fail (OwSandbox *self,
+                 GError    *error)
+{
+  self->failure = error;
+  ow_sandbox_tear_down (self);
+}
+
+/* TRUE when the start is to go on after a step that gave @error or none. */
+static gboolean
+ow_sandbox_go_on (OwSandbox *self,
+                  GError    *error)
+{
+  if (error == NULL && g_cancellable_is_cancelled (self->cancellable))
+    ow_error_set (&error, OW_ERROR_INTERRUPTED, "The sandbox was not started",
+                  "it was stopped", NULL);
+  if (error == NULL)
+    return TRUE;
+  ow_sandbox_fail (self, error);
+  return FALSE;
+}
+
+/* --- what comes while it is up --- */
+
+static void
+ow_sandbox_on_lost (OwChannel  *channel,
+                    const char *reason,
+                    gpointer    user_data)
+{
+  OwSandbox *self = user_data;
+
+  if (self->state != SANDBOX_UP)
+    return;
+  self->state = SANDBOX_LOST;
+  g_signal_emit (self, signals[SIGNAL_LOST], 0, reason);
+}
+
+static void
+ow_sandbox_on_ended (OwSandboxInstance *instance,
+                     const char        *reason,
+                     gpointer           user_data)
+{
+  OwSandbox *self = user_data;
+
+  /* Before it is up this makes the step fail that is under way. */
+  if (self->channel != NULL)
+    ow_channel_give_up (self->channel, reason);
+}
+
+static void
+ow_sandbox_on_decision (OwSandboxInstance *instance,
+                        const char        *line,
+                        gpointer           user_data)
+{
+  OwSandbox *self = user_data;
+  json_t *decision = ow_decision_parse (line);
+  char *checked;
+
+  /* The proxy is ours, but it reads what strangers send: one that writes other lines
+   * is not repeated into events. */
+  if (decision == NULL)
+    return;
+  checked = ow_json_dump (decision, NULL);
+  json_decref (decision);
+  if (checked == NULL)
+    return;
+  g_signal_emit (self, signals[SIGNAL_DECISION], 0, checked);
+  free (checked);
+}
+
+/* --- start, step by step --- */
+
+static void
+ow_sandbox_proven (GObject      *source,
+                   GAsyncResult *result,
+                   gpointer      user_data)
+{
+  g_autoptr (OwSandbox) self = user_data;
+  g_autoptr (GTask) task = NULL;
+  GError *error = NULL;
+
+  ow_mount_proof_run_finish (result, &error);
+  if (!ow_sandbox_go_on (self, error))
+    return;
+  ow_state_reach ("mounts-proven");
+  self->state = SANDBOX_UP;
+  ow_sandbox_leave_caller (self);
+  task = g_steal_pointer (&self->starting);
+  g_task_return_boolean (task, TRUE);
+}
+
+static void
+ow_sandbox_connected (GObject      *source,
+                      GAsyncResult *result,
+                      gpointer      user_data)
+{
+  g_autoptr (OwSandbox) self = user_data;
+  GError *error = NULL;
+
+  ow_channel_connect_finish (OW_CHANNEL (source), result, &error);
+  if (!ow_sandbox_go_on (self, error))
+    return;
+  ow_state_reach ("channel-up");
+  ow_mount_proof_run_async (self->channel, self->plan,
+                            ow_level_is_walled (ow_sandbox_get_level (self)),
+                            self->cancellable, ow_sandbox_proven, g_object_ref (self));
+}
+
+static void
+ow_sandbox_raised (GObject      *source,
+                   GAsyncResult *result,
+                   gpointer      user_data)
+{
+  g_autoptr (OwSandbox) self = user_data;
+  GError *error = NULL;
+
+  self->instance = ow_sandbox_provider_start_finish (OW_SANDBOX_PROVIDER (source), result,
+                                                     &error);
+  if (!ow_sandbox_go_on (self, error))
+    return;
+  ow_state_reach ("wall-up");
+  self->channel = ow_channel_new (ow_sandbox_instance_get_attach_argv (self->instance),
+                                  NULL);
+  g_signal_connect (self->channel, "lost", G_CALLBACK (ow_sandbox_on_lost), self);
+  g_signal_connect (self->instance, "ended", G_CALLBACK (ow_sandbox_on_ended), self);
+  g_signal_connect (self->instance, "decision", G_CALLBACK (ow_sandbox_on_decision), self);
+  ow_channel_connect_async (self->channel, self->cancellable, ow_sandbox_connected,
+                            g_object_ref (self));
+}
+
+/* Without a wall a read-only folder is only as good as the tools that honour it. */
+static void
+ow_sandbox_note_read_only (OwSandbox *self)
+{
+  gboolean read_only = FALSE;
+
+  for (guint i = 0; i < self->plan->folders->len; i++)
+    read_only |= ((const OwFolder *) g_ptr_array_index (self->plan->folders, i))->read_only;
+  if (read_only && !ow_level_is_walled (ow_sandbox_get_level (self)))
+    self->notice = g_strdup ("There is no sandbox around this session: the file tools do "
+                             "not write into its read-only folders, but a command that is "
+                             "run can.");
+}
+
+static void
+ow_sandbox_checked (GObject      *source,
+                    GAsyncResult *result,
+                    gpointer      user_data)
+{
+  g_autoptr (OwSandbox) self = user_data;
+  OwSandboxProvider *provider = OW_SANDBOX_PROVIDER (source);
+  GError *error = NULL;
+
+  ow_sandbox_provider_check_finish (provider, result, &error);
+  if (!ow_sandbox_go_on (self, error))
+    return;
+  self->plan = ow_sandbox_plan_new (self->session, g_steal_pointer (&self->folders),
+                                    g_steal_pointer (&self->hosts), &error);
+  if (!ow_sandbox_go_on (self, error))
+    return;
+  ow_state_reach ("plan-made");
+  ow_sandbox_note_read_only (self);
+  ow_state_reach ("wall-starting");
+  ow_sandbox_provider_start_async (provider, self->plan, self->cancellable,
+                                   ow_sandbox_raised, g_object_ref (self));
+}
+
+static gboolean
+ow_sandbox_on_caller_cancelled (GCancellable *caller,
+                                gpointer      user_data)
+{
+  OwSandbox *self = user_data;
+
+  g_cancellable_cancel (self->cancellable);
+  return G_SOURCE_REMOVE;
+}
+
+void
+ow_sandbox_start_async (OwSandbox          *self,
+                        GCancellable       *cancellable,
+                        GAsyncReadyCallback callback,
+                        gpointer            user_data)
+{
+  GError *error = NULL;
+
+  g_return_if_fail (self->state == SANDBOX_NEW);
+  self->state = SANDBOX_STARTING;
+  self->starting = g_task_new (self, cancellable, callback, user_data);
+  g_task_set_source_tag (self->starting, ow_sandbox_start_async);
+  g_task_set_check_cancellable (self->starting, FALSE);
+  if (cancellable != NULL)
+    {
+      self->caller = g_cancellable_source_new (cancellable);
+      g_source_set_callback (self->caller, G_SOURCE_FUNC (ow_sandbox_on_caller_cancelled),
+                             self, NULL);
+      g_source_attach (self->caller, g_main_context_get_thread_default ());
+    }
+  ow_registry_reap (NULL, &error);
+  if (!ow_sandbox_go_on (self, error))
+    return;
+  ow_state_reach ("wall-checking");
+  ow_sandbox_provider_check_async (self->provider, self->cancellable, ow_sandbox_checked,
+                                   g_object_ref (self));
+}
+
+gboolean
+ow_sandbox_start_finish (OwSandbox    *self,
+                         GAsyncResult *result,
+                         GError      **error)
+{
+  return g_task_propagate_boolean (G_TASK (result), error);
+}
+
+void
+ow_sandbox_stop_async (OwSandbox          *self,
+                       GAsyncReadyCallback callback,
+                       gpointer            user_data)
+{
+  g_autoptr (GTask) task = g_task_new (self, NULL, callback, user_data);
+
+  g_task_set_source_tag (task, ow_sandbox_stop_async);
+  if (self->state == SANDBOX_NEW || self->state == SANDBOX_STOPPED)
+    {
+      self->state = SANDBOX_STOPPED;
+      g_task_return_boolean (task, TRUE);
+      return;
+    }
+  g_ptr_array_add (self->stops, g_steal_pointer (&task));
+  if (self->state == SANDBOX_STARTING)
+    g_cancellable_cancel (self->cancellable);
+  else if (self->state != SANDBOX_STOPPING)
+    ow_sandbox_tear_down (self);
+}
+
+gboolean
+ow_sandbox_stop_finish (OwSandbox    *self,
+                        GAsyncResult *result,
+                        GError      **error)
+{
+  return g_task_propagate_boolean (G_TASK (result), error);
+}
+
+OwLevel
+ow_sandbox_get_level (OwSandbox *self)
+{
+  return ow_sandbox_provider_get_level (self->provider);
+}
+
+const char *
+ow_sandbox_get_notice (OwSandbox *self)
+{
+  return self->notice;
+}
+
+OwChannel *
+ow_sandbox_get_channel (OwSandbox *self)
+{
+  return self->channel;
+}
+
+/* --- as a tool host --- */
+
+static OwLevel
+ow_sandbox_host_get_level (OwToolHost *host)
+{
+  return ow_sandbox_get_level (OW_SANDBOX (host));
+}
+
+static void
+ow_sandbox_called (GObject      *source,
+                   GAsyncResult *result,
+                   gpointer      user_data)
+{
+  g_autoptr (GTask) task = user_data;
+  GError *error = NULL;
+  OwToolResult *answer = ow_channel_call_finish (OW_CHANNEL (source), result, &error);
+
+  if (answer != NULL)
+    g_task_return_pointer (task, answer, (GDestroyNotify) ow_tool_result_free);
+  else
+    g_task_return_error (task, error);
+}
+
+static void
+ow_sandbox_host_call_async (OwToolHost         *host,
+                            const char         *call_id,
+                            const char         *tool,
+                            const json_t       *arguments,
+                            OwToolOutputFunc    output,
+                            gpointer            output_data,
+                            GCancellable       *cancellable,
+                            GAsyncReadyCallback callback,
+                            gpointer            user_data)
+{
+  OwSandbox *self = OW_SANDBOX (host);
+  GTask *task = g_task_new (self, cancellable, callback, user_data);
+  GError *error = NULL;
+
+  g_task_set_source_tag (task, ow_sandbox_host_call_async);
+  g_task_set_check_cancellable (task, FALSE);
+  if (self->state == SANDBOX_UP)
+    {
+      ow_channel_call_async (self->channel, call_id, tool, arguments, output, output_data,
+                             cancellable, ow_sandbox_called, task);
+      return;
+    }
+  ow_error_set (&error, OW_ERROR_FAILED, "The tool was not run",
+                "the session's sandbox is not up", "Start the session again");
+  g_task_return_error (task, error);
+  g_object_unref (task);
+}
+
+static OwToolResult *
+ow_sandbox_host_call_finish (OwToolHost   *host,
+                             GAsyncResult *result,
+                             GError      **error)
+{
+  return g_task_propagate_pointer (G_TASK (result), error);
+}
+
+static void
+ow_sandbox_host_init (OwToolHostInterface *iface)
+{
+  iface->get_level = ow_sandbox_host_get_level;
+  iface->call_async = ow_sandbox_host_call_async;
+  iface->call_finish = ow_sandbox_host_call_finish;
+}
+
+/* --- life --- */
+
+static void
+ow_sandbox_dispose (GObject *object)
+{
+  OwSandbox *self = OW_SANDBOX (object);
+
+  ow_sandbox_leave_caller (self);
+  if (self->channel != NULL)
+    {
+      g_signal_handlers_disconnect_by_data (self->channel, self);
+      ow_channel_close (self->channel);
+    }
+  g_clear_object (&self->channel);
+  if (self->instance != NULL)
+    g_signal_handlers_disconnect_by_data (self->instance, self);
+  g_clear_object (&self->instance);
+  g_clear_pointer (&self->plan, ow_sandbox_plan_free);
+  g_clear_object (&self->provider);
+  G_OBJECT_CLASS (ow_sandbox_parent_class)->dispose (object);
+}
+
+static void
+ow_sandbox_finalize (GObject *object)
+{
+  OwSandbox *self = OW_SANDBOX (object);
+
+  g_clear_pointer (&self->folders, g_ptr_array_unref);
+  g_clear_pointer (&self->hosts, g_ptr_array_unref);
+  g_ptr_array_unref (self->stops);
+  g_clear_error (&self->failure);
+  g_object_unref (self->cancellable);
+  g_free (self->session);
+  g_free (self->notice);
+  G_OBJECT_CLASS (ow_sandbox_parent_class)->finalize (object);
+}
+
+static void
+ow_sandbox_class_init (OwSandboxClass *klass)
+{
+  GObjectClass *object_class = G_OBJECT_CLASS (klass);
+
+  object_class->dispose = ow_sandbox_dispose;
+  object_class->finalize = ow_sandbox_finalize;
+  signals[SIGNAL_LOST] = g_signal_new ("lost", OW_TYPE_SANDBOX, G_SIGNAL_RUN_LAST, 0, NULL,
+                                       NULL, NULL, G_TYPE_NONE, 1, G_TYPE_STRING);
+  signals[SIGNAL_DECISION] = g_signal_new ("decision", OW_TYPE_SANDBOX, G_SIGNAL_RUN_LAST,
+                                           0, NULL, NULL, NULL, G_TYPE_NONE, 1,
+                                           G_TYPE_STRING);
+}
+
+static void
+ow_sandbox_init (OwSandbox *self)
+{
+  self->cancellable = g_cancellable_new ();
+  self->stops = g_ptr_array_new_with_free_func (g_object_unref);
+}
+
+OwSandbox *
+ow_sandbox_new (OwSandboxProvider *provider,
+                const char        *session,
+                GPtrArray         *folders,
+                GPtrArray         *hosts)
+{
+  OwSandbox *self = g_object_new (OW_TYPE_SANDBOX, NULL);
+
+  self->provider = g_object_ref (provider);
+  self->session = g_strdup (session);
+  self->folders = folders;
+  self->hosts = hosts;
+  return self;
+}
