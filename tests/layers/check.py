@@ -7,6 +7,7 @@ to a room that includes what it may not: a wrong-way include must not compile, a
 around that (`../`, a library's header) must be refused by the style rules.
 """
 
+import json
 import re
 import subprocess
 import sys
@@ -19,7 +20,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "style")]
 from common import build                          # noqa: E402
 from common.tap import Writer                     # noqa: E402
 from common.tree import ROOT, copy                # noqa: E402
-from rules import include_paths, include_users    # noqa: E402
+from rules import include_paths, include_rooms, include_users    # noqa: E402
 
 # The order of src/meson.build: a room may include what stands in an earlier group.
 ORDER = [["base", "wire"], ["events", "config"], ["audit", "consent"], ["tools"],
@@ -39,6 +40,8 @@ WRONG_WAYS = [
     ("agent", "sandbox/ow-sandbox.h"),
     ("agent", "session/ow-session.h"),
     ("session", "engine/ow-engine.h"),
+    ("runner", "base/ow-text.h"),
+    ("proxy", "events/ow-event.h"),
 ]
 # (room, include): compiles or not, the rules refuse.
 REFUSED = [
@@ -51,6 +54,8 @@ REFUSED = [
     ("session", "<seccomp.h>", include_users),
     ("model", "<libsoup/soup.h>", include_users),
     ("runner", "<glib.h>", include_users),
+    ("cli", '"sandbox/ow-sandbox.h"', include_rooms),
+    ("cli", '"agent/ow-agent.h"', include_rooms),
 ]
 
 
@@ -79,8 +84,8 @@ def compiles(commands, room, include, scratch):
 
 def allowed(room):
     """A header that the room may include, for the control of its wrong-way cases."""
-    return {"base": "base/ow-text.h", "wire": "wire/ow-rpc.h"}.get(room) or \
-        {"config": "base/ow-file.h"}.get(room, "events/ow-event.h")
+    return {"base": "base/ow-text.h", "wire": "wire/ow-rpc.h", "config": "base/ow-file.h",
+            "runner": "wire/ow-rpc.h", "proxy": "wire/ow-json.h"}.get(room, "events/ow-event.h")
 
 
 def meson_order(scratch):
@@ -99,7 +104,6 @@ def check_order(writer, scratch):
 
 
 def check_wrong_ways(writer, scratch, trial):
-    import json
     commands = json.loads((trial.directory / "compile_commands.json").read_text())
     for room in dict.fromkeys(room for room, _ in WRONG_WAYS):
         passed, said = compiles(commands, room, allowed(room), scratch)

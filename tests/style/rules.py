@@ -37,6 +37,11 @@ CALL_USERS = {
 }
 BANNED_CALLS = ["system", "popen", "strcpy", "strcat", "sprintf", "vsprintf", "gets", "strtok",
                 "alloca", "g_alloca", "tmpnam", "mktemp", "tempnam"]
+# Faces see the engine and its events only; what runs beside the program sees wire only.
+ROOMS_FOR = {
+    r"^src/(cli|ui)/": {"cli", "ui", "engine", "events", "base"},
+    r"^src/(runner|proxy)/": {"wire"},
+}
 LIBRARY_ROOMS = r"^src/(?!cli/|runner/|proxy/)"
 REGISTRY_HOSTS = ["registry." + "npmjs.org", "py" + "pi.org", "files.python" + "hosted.org",
                   "crates" + ".io", "proxy." + "golang.org", "rubygems" + ".org",
@@ -130,6 +135,14 @@ def include_users(path, text):
             if re.search(room, path) and re.search(pattern, name):
                 problems.append(f"{path}:{number}: {name}: {sentence}")
     return problems
+
+
+def include_rooms(path, text):
+    """Faces and the programs beside the main one include only the rooms they may know."""
+    return [f"{path}:{number}: {name} is none of its business"
+            for where, rooms in ROOMS_FOR.items() if in_src(path) and re.search(where, path)
+            for number, name in includes_of(text)
+            if name.startswith('"') and "/" in name and name[1:].split("/")[0] not in rooms]
 
 
 def include_paths(path, text):
@@ -278,7 +291,7 @@ def guard_header(path, text):
     return problems
 
 
-FILE_RULES = [spdx, size, line_length, white_space, include_users, include_paths, call_users,
-              banned_calls, no_assert, no_goto, no_sync, quiet_libraries, header_guard,
+FILE_RULES = [spdx, size, line_length, white_space, include_users, include_rooms, include_paths,
+              call_users, banned_calls, no_assert, no_goto, no_sync, quiet_libraries, header_guard,
               exported_names, unfinished, outside_words, registry_hosts, python_compiles,
               guard_header]

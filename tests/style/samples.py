@@ -48,6 +48,14 @@ FILE_SAMPLES = {
          c("#include <libsoup/soup.h>\n"), c("#include <polkit/polkit.h>\n"),
          c("#include <glib.h>\n", "src/runner/ow-x.c"),
          c("#include <gio/gio.h>\n", "src/wire/ow-x.c")]),
+    "include_rooms": (
+        [c('#include "engine/ow-engine.h"\n', "src/cli/ow-x.c"),
+         c('#include "wire/ow-json.h"\n', "src/runner/ow-x.c"),
+         c('#include "sandbox/ow-sandbox.h"\n', "src/session/ow-x.c")],
+        [c('#include "sandbox/ow-sandbox.h"\n', "src/cli/ow-x.c"),
+         c('#include "agent/ow-agent.h"\n', "src/cli/ow-x.c"),
+         c('#include "base/ow-text.h"\n', "src/runner/ow-x.c"),
+         c('#include "events/ow-event.h"\n', "src/proxy/ow-x.c")]),
     "include_paths": (
         [c('#include "wire/ow-json.h"\n'), c('#include "ow-agent-private.h"\n')],
         [c('#include "../wire/ow-json.h"\n'), c('#include "wire/../base/ow-text.h"\n'),
