@@ -94,6 +94,7 @@ FILE_SAMPLES = {
         [("src/base/ow-x.h", "#ifndef X\n#define X\n#endif\n")]),
     "exported_names": (
         [c("void\now_agent_run (void)\n{\n}\n"), c("static void\nrun (void)\n{\n}\n"),
+         c("static void G_GNUC_PRINTF (1, 2)\nrun (const char *f)\n{\n}\n"),
          c("void run (void);\n"), c("static gboolean\nrun (int a,\n     int b)\n{\n}\n")],
         [c("void\nrun (void)\n{\n}\n"), c("OwAgent *\now_model_new (int a,\n   int b)\n{\n}\n")]),
     "unfinished": (

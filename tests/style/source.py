@@ -81,7 +81,9 @@ def _result_type(lines, number):
     """The line or lines before the name, back to an end of something."""
     words = []
     for line in reversed(lines[max(0, number - 3):number]):
-        if not line.strip() or line.rstrip().endswith((";", "}", ")")) or line.startswith("#"):
+        # A line that ends with a parenthesis may be an attribute of the type's own line.
+        ends = (";", "}") if not words else (";", "}", ")")
+        if not line.strip() or line.rstrip().endswith(ends) or line.startswith("#"):
             break
         words.append(line)
     return " ".join(words)
