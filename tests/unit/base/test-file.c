@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "base/ow-file.h"
+
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/ow-error.h"
+
+typedef struct {
+  char *dir;
+} Fixture;
+
+static void
+set_up (Fixture       *f,
+        gconstpointer  data)
+{
+  f->dir = g_dir_make_tmp ("ow-file-XXXXXX", NULL);
+  g_assert_nonnull (f->dir);
+}
+
+static void
+tear_down (Fixture       *f,
+           gconstpointer  data)
+{
+  g_autoptr (GError) error = NULL;
+
+  ow_file_remove_tree (f->dir, &error);
+  g_assert_no_error (error);
+  g_assert_false (g_file_test (f->dir, G_FILE_TEST_EXISTS));
+  g_free (f->dir);
+}
+
+static char *
+in (Fixture    *f,
+    const char *name)
+{
+  return g_build_filename (f->dir, name, NULL);
+}
+
+static void
+put (const char *path,
+     const char *text)
+{
+  g_assert_true (g_file_set_contents (path, text, -1, NULL));
+}
+
+static void
+test_read (Fixture       *f,
+           gconstpointer  data)
+{
+  g_autofree char *path = in (f, "a");
+  g_autofree char *fifo = in (f, "fifo");
+  g_autoptr (GBytes) bytes = NULL;
+  g_autoptr (GError) error = NULL;
+
+  put (path, "12345");
+  bytes = ow_file_read (path, 5, &error);
+  g_assert_no_error (error);
+  g_assert_cmpmem (g_bytes_get_data (bytes, NULL), g_bytes_get_size (bytes), "12345", 5);
+
+  g_assert_null (ow_file_read (path, 4, &error));
+  g_assert_error (error, OW_ERROR, OW_ERROR_DATA);
+  g_clear_error (&error);
+
+  g_assert_cmpint (mkfifo (fifo, 0600), ==, 0);
+  g_assert_null (ow_file_read (fifo, 100, &error));
+  g_assert_error (error, OW_ERROR, OW_ERROR_DATA);
+  g_clear_error (&error);
+
+  g_assert_null (ow_file_read (f->dir, 100, &error));
+  g_assert_nonnull (error);
+  g_clear_error (&error);
+  g_assert_null (ow_file_read ("/dev/zero", 100, &error));
+  g_assert_error (error, OW_ERROR, OW_ERROR_DATA);
+}
+
+static void
+test_write (Fixture       *f,
+            gconstpointer  data)
+{
+  g_autofree char *path = in (f, "a");
+  g_autofree char *link = in (f, "link");
+  g_autoptr (GBytes) one = g_bytes_new_static ("one", 3);
+  g_autoptr (GBytes) two = g_bytes_new_static ("two", 3);
+  g_autoptr (GError) error = NULL;
+  g_autofree char *text = NULL;
+  struct stat st;
+  GDir *dir;
+  guint n = 0;
+
+  g_assert_true (ow_file_write_atomic (path, one, 0640, &error));
+  g_assert_no_error (error);
+  g_assert_cmpint (g_lstat (path, &st), ==, 0);
+  g_assert_cmpint (st.st_mode & 07777, ==, 0640);
+
+  /* An existing file keeps its mode, a link stays a link. */
+  g_assert_cmpint (symlink ("a", link), ==, 0);
+  g_assert_true (ow_file_write_atomic (link, two, 0600, &error));
+  g_assert_no_error (error);
+  g_assert_cmpint (g_lstat (link, &st), ==, 0);
+  g_assert_true (S_ISLNK (st.st_mode));
+  g_assert_cmpint (g_lstat (path, &st), ==, 0);
+  g_assert_cmpint (st.st_mode & 07777, ==, 0640);
+  g_assert_true (g_file_get_contents (path, &text, NULL, NULL));
+  g_assert_cmpstr (text, ==, "two");
+
+  g_assert_false (ow_file_write_atomic (f->dir, one, 0600, &error));
+  g_assert_nonnull (error);
+
+  dir = g_dir_open (f->dir, 0, NULL);
+  while (g_dir_read_name (dir) != NULL)
+    n++;
+  g_dir_close (dir);
+  g_assert_cmpuint (n, ==, 2);
+}
+
+/* Links out of the tree are removed, what they point to is not. */
+static void
+test_remove_links (Fixture       *f,
+                   gconstpointer  data)
+{
+  g_autofree char *tree = in (f, "tree");
+  g_autofree char *sub = in (f, "tree/sub");
+  g_autofree char *keep = in (f, "keep");
+  g_autofree char *kept = in (f, "keep/file");
+  g_autofree char *link = in (f, "tree/sub/out");
+  g_autofree char *top = in (f, "top");
+  g_autoptr (GError) error = NULL;
+
+  g_assert_cmpint (g_mkdir_with_parents (sub, 0700), ==, 0);
+  g_assert_cmpint (g_mkdir (keep, 0700), ==, 0);
+  put (kept, "x");
+  g_assert_cmpint (symlink (keep, link), ==, 0);
+  g_assert_cmpint (g_chmod (sub, 0500), ==, 0);
+  g_assert_true (ow_file_remove_tree (tree, &error));
+  g_assert_no_error (error);
+  g_assert_false (g_file_test (tree, G_FILE_TEST_EXISTS));
+  g_assert_true (g_file_test (kept, G_FILE_TEST_EXISTS));
+
+  g_assert_cmpint (symlink (keep, top), ==, 0);
+  g_assert_false (ow_file_remove_tree (top, &error));
+  g_assert_nonnull (error);
+  g_assert_true (g_file_test (kept, G_FILE_TEST_EXISTS));
+  g_clear_error (&error);
+
+  g_assert_true (ow_file_remove_tree (tree, &error));
+  g_assert_no_error (error);
+}
+
+static void
+test_remove_deep (Fixture       *f,
+                  gconstpointer  data)
+{
+  g_autofree char *tree = in (f, "deep");
+  g_autoptr (GError) error = NULL;
+  int fd, next;
+
+  g_assert_cmpint (g_mkdir (tree, 0700), ==, 0);
+  fd = open (tree, O_RDONLY | O_DIRECTORY);
+  for (int i = 0; i < 10000; i++)
+    {
+      g_assert_cmpint (mkdirat (fd, "d", 0700), ==, 0);
+      next = openat (fd, "d", O_RDONLY | O_DIRECTORY);
+      g_assert_cmpint (next, >=, 0);
+      close (fd);
+      fd = next;
+      if (i % 100 == 0)
+        close (openat (fd, "file", O_CREAT | O_WRONLY, 0600));
+    }
+  close (fd);
+
+  g_assert_true (ow_file_remove_tree (tree, &error));
+  g_assert_no_error (error);
+  g_assert_false (g_file_test (tree, G_FILE_TEST_EXISTS));
+}
+
+/* In a child with mounts of its own: a folder bound into the tree, and one bound over
+ * the tree itself, keep their content. */
+static int
+remove_with_mounts (const char *tree,
+                    const char *sub,
+                    const char *keep,
+                    const char *kept)
+{
+  if (unshare (CLONE_NEWNS) < 0 || mount (NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+    return 77;
+  if (mount (keep, sub, NULL, MS_BIND, NULL) < 0)
+    return 77;
+  if (ow_file_remove_tree (tree, NULL) || access (kept, F_OK) < 0)
+    return 1;
+  umount (sub);
+  if (mount (keep, tree, NULL, MS_BIND, NULL) < 0)
+    return 77;
+  if (ow_file_remove_tree (tree, NULL) || access (kept, F_OK) < 0)
+    return 2;
+  return 0;
+}
+
+static void
+test_remove_mounts (Fixture       *f,
+                    gconstpointer  data)
+{
+  g_autofree char *tree = in (f, "tree");
+  g_autofree char *sub = in (f, "tree/sub");
+  g_autofree char *keep = in (f, "keep");
+  g_autofree char *kept = in (f, "keep/file");
+  int status;
+  pid_t pid;
+
+  g_assert_cmpint (g_mkdir_with_parents (sub, 0700), ==, 0);
+  g_assert_cmpint (g_mkdir (keep, 0700), ==, 0);
+  put (kept, "x");
+
+  pid = fork ();
+  g_assert_cmpint (pid, >=, 0);
+  if (pid == 0)
+    _exit (remove_with_mounts (tree, sub, keep, kept));
+  g_assert_cmpint (waitpid (pid, &status, 0), ==, pid);
+  g_assert_true (WIFEXITED (status));
+  if (WEXITSTATUS (status) == 77)
+    {
+      g_test_skip ("no mount namespace for this user");
+      return;
+    }
+  g_assert_cmpint (WEXITSTATUS (status), ==, 0);
+}
+
+int
+main (int   argc,
+      char *argv[])
+{
+  g_test_init (&argc, &argv, NULL);
+
+  g_test_add ("/file/read", Fixture, NULL, set_up, test_read, tear_down);
+  g_test_add ("/file/write", Fixture, NULL, set_up, test_write, tear_down);
+  g_test_add ("/file/remove/links", Fixture, NULL, set_up, test_remove_links, tear_down);
+  g_test_add ("/file/remove/deep", Fixture, NULL, set_up, test_remove_deep, tear_down);
+  g_test_add ("/file/remove/mounts", Fixture, NULL, set_up, test_remove_mounts, tear_down);
+
+  return g_test_run ();
+}
