@@ -29,10 +29,21 @@ OwAgent *ow_agent_new             (OwEventList *events, OwConsent *consent, OwAu
                                    OwToolHost *host, OwModel *model,
                                    const char *system_prompt, const OwAgentLimits *limits);
 /* Appends the user's message and works until the turn ends. The error is also in the
- * turn-ended event. */
+ * turn-ended event: OW_ERROR_INTERRUPTED when it was stopped through @cancellable,
+ * OW_ERROR_FAILED at a limit. Whatever ended it, each call that the model asked for
+ * has a tool-ended event, and the audit is on disk. */
 void     ow_agent_run_turn_async  (OwAgent *self, const char *text, GCancellable *cancellable,
                                    GAsyncReadyCallback callback, gpointer user_data);
 gboolean ow_agent_run_turn_finish (OwAgent *self, GAsyncResult *result, GError **error);
+
+/* Ends the running turn as "failed" with @error (the wall was lost, the record cannot
+ * be stored): what runs is stopped, every asked call gets its end. Without a running
+ * turn nothing happens. */
+void     ow_agent_fail            (OwAgent *self, const GError *error);
+
+/* What the model is given as a call's result: the text of its tool-ended event, cut
+ * where it is long, never empty. (transfer full) */
+char    *ow_agent_result_for_model (const char *result);
 
 /* The system prompt (REQ-A03): folders with their modes, network profile and hosts, level, shared
  * credentials, what lost shell state means. @folders: array of {"path","read_only"}. (transfer full) */

@@ -34,6 +34,7 @@ struct _OwModelInterface {
                                    GCancellable *cancellable,
                                    GAsyncReadyCallback callback, gpointer user_data);
   OwModelTurn *(*complete_finish) (OwModel *self, GAsyncResult *result, GError **error);
+  gboolean     (*check_done)      (OwModel *self, GError **error); /* (nullable) */
 };
 /* @tools: array of {"name","description","schema"}. @text (nullable) gets pieces as
  * they come. */
@@ -42,6 +43,10 @@ void         ow_model_complete_async  (OwModel *self, const json_t *history, con
                                        GCancellable *cancellable,
                                        GAsyncReadyCallback callback, gpointer user_data);
 OwModelTurn *ow_model_complete_finish (OwModel *self, GAsyncResult *result, GError **error);
+
+/* Asked when the session's task is done: FALSE when the model had more to say, which
+ * only a recorded one can have. */
+gboolean     ow_model_check_done      (OwModel *self, GError **error);
 
 /* "replay:FILE"; anything else is a usage error that names what there is. */
 OwModel     *ow_model_for_name        (const char *name, GError **error);

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "audit/ow-audit.h"
 #include "events/ow-event-list.h"
 
 /* Sessions on disk: one sqlite file, one row an event (session, seq, json), WAL. An
@@ -15,9 +16,10 @@ G_DECLARE_FINAL_TYPE (OwStore, ow_store, OW, STORE, GObject)
 OwStore  *ow_store_open      (const char *path, GError **error);
 /* Makes @list sink into this store (tool-output events are not stored). */
 void      ow_store_attach    (OwStore *self, OwEventList *list);
-/* Appends an "interrupted" tool-ended for each begin without an end of every session
- * whose process is gone; the same into @audit. Called at each start. */
-gboolean  ow_store_close_interrupted (OwStore *self, gpointer audit, GError **error);
+/* Appends an "interrupted" tool-ended for each call without an end, and the session's
+ * end, to every session whose process is gone; the same into @audit. Called at each
+ * start. */
+gboolean  ow_store_close_interrupted (OwStore *self, OwAudit *audit, GError **error);
 /* New reference: array of {"session","started","title","state","provider","level"}, newest first. */
 json_t   *ow_store_list      (OwStore *self, GError **error);
 /* (transfer full) the session's stored list; unknown id: OW_ERROR_USAGE. */

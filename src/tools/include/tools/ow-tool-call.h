@@ -38,7 +38,11 @@ void            ow_tool_call_run_async (OwToolCall          *self,
                                         GCancellable        *cancellable,
                                         GAsyncReadyCallback  callback,
                                         gpointer             user_data);
-/* Error: the record could not be stored, or the host could not be asked; nothing ran. */
+/* A call that the model got wrong (no such tool, bad arguments) is a result,
+ * OW_OUTCOME_FAILED, for which no host was asked; a denied or cancelled one is a
+ * result too. Error: the record could not be stored, or the host could not be asked:
+ * nothing ran. An end record that could not be stored is an error as well, which says
+ * that the call ran; the session must stop. */
 OwToolResult   *ow_tool_call_run_finish (OwToolCall    *self,
                                          GAsyncResult  *result,
                                          GError       **error);

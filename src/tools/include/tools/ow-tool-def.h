@@ -22,6 +22,10 @@ typedef struct {
 const OwToolDef *ow_tool_def_lookup (const char *name); /* NULL: no such tool */
 const OwToolDef *ow_tool_def_list   (guint *n);
 
-/* Checks @arguments against the tool's required members and their types. FALSE with
- * a sentence that the model can act on. */
+/* New reference: what a model is offered, an array of {"name","description","schema"}. */
+json_t *ow_tool_def_for_model (void);
+
+/* Checks @arguments against the tool's schema: an object, required members there, no
+ * member that the schema does not know, types and sizes right. FALSE with a sentence
+ * that the model can act on. */
 gboolean ow_tool_def_check (const OwToolDef *def, const json_t *arguments, GError **error);

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "agent/ow-agent.h"
+
+#include "base/ow-error.h"
+#include "base/ow-state.h"
+#include "ow-agent-history-private.h"
+#include "tools/ow-tool-call.h"
+#include "tools/ow-tool-def.h"
+
+#define DEFAULT_MAX_CALLS 200
+#define DEFAULT_MAX_SECONDS 3600
+
+typedef enum { TURN_GOES_ON, TURN_DONE, TURN_STOPPED, TURN_LIMIT, TURN_FAILED } TurnEnd;
+
+struct _OwAgent {
+  GObject parent_instance;
+
+  OwEventList   *events;   /* (owned) */
+  OwConsent     *consent;  /* (owned) */
+  OwAudit       *audit;    /* (owned) */
+  OwToolHost    *host;     /* (owned) */
+  OwModel       *model;    /* (owned) */
+  char          *prompt;   /* (owned) */
+  json_t        *tools;    /* (owned) */
+  OwAgentLimits  limits;
+
+  /* One turn. Everything awaited in it hangs on @stop: once that is cancelled, what
+   * runs comes to its end, the calls still to make end at once as cancelled, and the
+   * turn ends with @end. */
+  GTask         *task;         /* (owned) (nullable) NULL: no turn */
+  GCancellable  *stop;         /* (owned) (nullable) */
+  gulong         stop_handler; /* on the caller's cancellable */
+  guint          deadline;     /* source id */
+  json_t        *calls;        /* (owned) (nullable) what the model asks for now */
+  size_t         next_call;
+  guint          n_calls;
+  TurnEnd        end;
+  GError        *error;        /* (owned) (nullable) the first one */
+};
+
+G_DEFINE_FINAL_TYPE (OwAgent, ow_agent, G_TYPE_OBJECT)
+
+static void ask_model (OwAgent *self);
+static void run_next_call (OwAgent *self);
+
+static void
+ow_agent_finalize (GObject *object)
+{
+  OwAgent *self = OW_AGENT (object);
+
+  g_clear_object (&self->events);
+  g_clear_object (&self->consent);
+  g_clear_object (&self->audit);
+  g_clear_object (&self->host);
+  g_clear_object (&self->model);
+  g_clear_object (&self->stop);
+  g_clear_error (&self->error);
+  g_free (self->prompt);
+  json_decref (self->tools);
+  json_decref (self->calls);
+  G_OBJECT_CLASS (ow_agent_parent_class)->finalize (object);
+}
+
+static void
+ow_agent_class_init (OwAgentClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = ow_agent_finalize;
+}
+
+static void
+ow_agent_init (OwAgent *self)
+{
+}
+
+OwAgent *
+ow_agent_new (OwEventList         *events,
+              OwConsent           *consent,
+              OwAudit             *audit,
+              OwToolHost          *host,
+              OwModel             *model,
+              const char          *system_prompt,
+              const OwAgentLimits *limits)
+{
+  OwAgent *self;
+
+  g_return_val_if_fail (OW_IS_EVENT_LIST (events), NULL);
+  g_return_val_if_fail (OW_IS_TOOL_HOST (host), NULL);
+  g_return_val_if_fail (OW_IS_MODEL (model), NULL);
+
+  self = g_object_new (OW_TYPE_AGENT, NULL);
+  self->events = g_object_ref (events);
+  self->consent = g_object_ref (consent);
+  self->audit = g_object_ref (audit);
+  self->host = g_object_ref (host);
+  self->model = g_object_ref (model);
+  self->prompt = g_strdup (system_prompt);
+  self->tools = ow_tool_def_for_model ();
+  if (limits != NULL)
+    self->limits = *limits;
+  if (self->limits.max_calls == 0)
+    self->limits.max_calls = DEFAULT_MAX_CALLS;
+  if (self->limits.max_seconds == 0)
+    self->limits.max_seconds = DEFAULT_MAX_SECONDS;
+  return self;
+}
+
+/* The first reason counts: what follows from it is not told in its place. */
+static void
+set_end (OwAgent *self,
+         TurnEnd  end,
+         GError  *error)
+{
+  g_autoptr (GError) owned = error;
+
+  if (self->end != TURN_GOES_ON)
+    return;
+  self->end = end;
+  self->error = g_steal_pointer (&owned);
+  if (end != TURN_DONE)
+    g_cancellable_cancel (self->stop);
+}
+
+static void
+on_stop (GCancellable *cancellable,
+         OwAgent      *self)
+{
+  GError *error = NULL;
+
+  ow_error_set (&error, OW_ERROR_INTERRUPTED, "The turn was stopped", NULL, NULL);
+  set_end (self, TURN_STOPPED, error);
+}
+
+static gboolean
+on_deadline (gpointer user_data)
+{
+  OwAgent *self = user_data;
+  GError  *error = NULL;
+
+  self->deadline = 0;
+  ow_error_setf (&error, OW_ERROR_FAILED, "Ask it to go on where it stopped.",
+                 "The turn reached its limit of %u seconds", self->limits.max_seconds);
+  set_end (self, TURN_LIMIT, error);
+  return G_SOURCE_REMOVE;
+}
+
+static void
+append_notice (OwAgent    *self,
+               const char *text)
+{
+  g_autoptr (OwEvent) event = NULL;
+  GError *error = NULL;
+  json_t *members = json_object ();
+
+  json_object_set_new (members, "text", json_string (text));
+  event = ow_event_list_append (self->events, OW_EVENT_NOTICE, members, &error);
+  if (event == NULL)
+    set_end (self, TURN_FAILED, error);
+}
+
+static void
+append_turn_ended (OwAgent *self)
+{
+  static const char * const reasons[] = { "failed", "done", "stopped", "limit", "failed" };
+  g_autoptr (OwEvent) event = NULL;
+  g_autoptr (GError) error = NULL;
+  json_t *members = json_object ();
+
+  json_object_set_new (members, "reason", json_string (reasons[self->end]));
+  if (self->error != NULL)
+    json_object_set_new (members, "message", json_string (self->error->message));
+  event = ow_event_list_append (self->events, OW_EVENT_TURN_ENDED, members, &error);
+  if (event == NULL && self->error == NULL)
+    self->error = g_steal_pointer (&error);
+}
+
+static void
+finish_turn (OwAgent *self)
+{
+  g_autoptr (GTask) task = g_steal_pointer (&self->task);
+  g_autoptr (GError) error = NULL;
+
+  if (self->stop_handler != 0)
+    g_signal_handler_disconnect (g_task_get_cancellable (task), self->stop_handler);
+  self->stop_handler = 0;
+  g_clear_handle_id (&self->deadline, g_source_remove);
+  json_decref (self->calls);
+  self->calls = NULL;
+
+  /* Reads were recorded without waiting for the disk: now is the time (REQ-E02). */
+  if (!ow_audit_sync (self->audit, &error) && self->error == NULL)
+    {
+      self->end = TURN_FAILED;
+      self->error = g_steal_pointer (&error);
+    }
+  append_turn_ended (self);
+  ow_state_reach ("turn-ended");
+  g_clear_object (&self->stop);
+  if (self->error != NULL)
+    g_task_return_error (task, g_steal_pointer (&self->error));
+  else
+    g_task_return_boolean (task, TRUE);
+}
+
+static void
+note_lost_state (OwAgent            *self,
+                 const OwToolResult *result)
+{
+  if (!result->state_lost && result->outcome != OW_OUTCOME_INTERRUPTED)
+    return;
+  append_notice (self, result->outcome == OW_OUTCOME_INTERRUPTED
+    ? "Shell state was lost: the call was interrupted, and whether it had an effect is not known. "
+                 "Directory, variables, functions and what ran in the background are gone."
+    : "Shell state was lost: the shell ended and a new one was started. Variables, functions and "
+                 "what ran in the background are gone.");
+}
+
+static void
+on_call_ended (GObject      *source,
+               GAsyncResult *result,
+               gpointer      user_data)
+{
+  g_autoptr (OwAgent) self = user_data;
+  g_autoptr (OwToolResult) outcome = NULL;
+  GError *error = NULL;
+
+  outcome = ow_tool_call_run_finish (OW_TOOL_CALL (source), result, &error);
+  if (outcome == NULL)
+    set_end (self, TURN_FAILED, error);
+  else
+    note_lost_state (self, outcome);
+  run_next_call (self);
+}
+
+static void
+check_call_limit (OwAgent *self)
+{
+  GError *error = NULL;
+
+  if (self->n_calls < self->limits.max_calls)
+    return;
+  ow_error_setf (&error, OW_ERROR_FAILED, "Ask it to go on where it stopped.",
+                 "The turn reached its limit of %u tool calls", self->limits.max_calls);
+  set_end (self, TURN_LIMIT, error);
+}
+
+/* One after the other, in the order asked. Of a turn that has ended the rest still go
+ * through OwToolCall, which ends them as cancelled without asking anyone, so that
+ * each has its event. */
+static void
+run_next_call (OwAgent *self)
+{
+  g_autoptr (OwToolCall) call = NULL;
+  const json_t *asked;
+
+  if (self->next_call >= json_array_size (self->calls))
+    {
+      if (self->end == TURN_GOES_ON)
+        ask_model (self);
+      else
+        finish_turn (self);
+      return;
+    }
+  asked = json_array_get (self->calls, self->next_call++);
+  check_call_limit (self);
+  self->n_calls++;
+  call = ow_tool_call_new (self->events, self->consent, self->audit, self->host,
+                           ow_json_get_string (asked, "name", ""),
+                           json_object_get (asked, "arguments"),
+                           ow_json_get_string (asked, "id", ""));
+  ow_tool_call_run_async (call, self->stop, on_call_ended, g_object_ref (self));
+}
+
+/* Ids tell the results apart, so each call needs one of its own. */
+static gboolean
+calls_are_usable (const json_t *calls)
+{
+  g_autoptr (GHashTable) ids = g_hash_table_new (g_str_hash, g_str_equal);
+
+  for (size_t i = 0; i < json_array_size (calls); i++)
+    {
+      const json_t *call = json_array_get (calls, i);
+      const char   *id = ow_json_get_string (call, "id", "");
+
+      if (*id == '\0' || !json_is_string (json_object_get (call, "name")) ||
+          !g_hash_table_add (ids, (gpointer) id))
+        return FALSE;
+    }
+  return json_is_array (calls);
+}
+
+static gboolean
+append_model_message (OwAgent      *self,
+                      OwModelTurn  *turn,
+                      GError      **error)
+{
+  g_autoptr (OwEvent) event = NULL;
+  json_t *members;
+
+  if (!calls_are_usable (turn->tool_calls))
+    {
+      ow_error_set (error, OW_ERROR_DATA, "The model's answer cannot be used",
+                    "its tool calls have no names or no ids of their own", NULL);
+      return FALSE;
+    }
+  members = json_object ();
+  json_object_set_new (members, "text", json_string (turn->text != NULL ? turn->text : ""));
+  json_object_set (members, "tool_calls", turn->tool_calls);
+  json_object_set_new (members, "finish",
+                       json_string (turn->finish != NULL ? turn->finish : "stop"));
+  event = ow_event_list_append (self->events, OW_EVENT_MODEL_MESSAGE, members, error);
+  return event != NULL;
+}
+
+static void
+on_model_answered (GObject      *source,
+                   GAsyncResult *result,
+                   gpointer      user_data)
+{
+  g_autoptr (OwAgent) self = user_data;
+  g_autoptr (OwModelTurn) turn = NULL;
+  GError *error = NULL;
+
+  turn = ow_model_complete_finish (OW_MODEL (source), result, &error);
+  /* A turn that was stopped meanwhile takes no new calls from the model. */
+  if (self->end != TURN_GOES_ON)
+    {
+      g_clear_error (&error);
+      finish_turn (self);
+      return;
+    }
+  if (turn == NULL || !append_model_message (self, turn, &error))
+    {
+      set_end (self, TURN_FAILED, error);
+      finish_turn (self);
+      return;
+    }
+  ow_state_reach ("model-answered");
+  if (json_array_size (turn->tool_calls) == 0)
+    {
+      set_end (self, TURN_DONE, NULL);
+      finish_turn (self);
+      return;
+    }
+  json_decref (self->calls);
+  self->calls = json_incref (turn->tool_calls);
+  self->next_call = 0;
+  run_next_call (self);
+}
+
+static void
+ask_model (OwAgent *self)
+{
+  json_t *history = ow_agent_history_make (self->events, self->prompt);
+
+  ow_model_complete_async (self->model, history, self->tools, NULL, NULL, self->stop,
+                           on_model_answered, g_object_ref (self));
+  json_decref (history);
+  ow_state_reach ("model-asked");
+}
+
+static gboolean
+append_user_message (OwAgent     *self,
+                     const char  *text,
+                     GError     **error)
+{
+  g_autoptr (OwEvent) event = NULL;
+  json_t *members = json_object ();
+
+  json_object_set_new (members, "text", json_string (text));
+  event = ow_event_list_append (self->events, OW_EVENT_USER_MESSAGE, members, error);
+  return event != NULL;
+}
+
+void
+ow_agent_run_turn_async (OwAgent             *self,
+                         const char          *text,
+                         GCancellable        *cancellable,
+                         GAsyncReadyCallback  callback,
+                         gpointer             user_data)
+{
+  g_autoptr (GTask) task = NULL;
+  GError *error = NULL;
+
+  g_return_if_fail (OW_IS_AGENT (self));
+  g_return_if_fail (text != NULL);
+
+  task = g_task_new (self, cancellable, callback, user_data);
+  g_task_set_source_tag (task, ow_agent_run_turn_async);
+  /* A stopped turn ends in its own order, and its error says so. */
+  g_task_set_check_cancellable (task, FALSE);
+  if (self->task != NULL)
+    {
+      ow_error_set (&error, OW_ERROR_FAILED, "The agent is at work already",
+                    "it does one turn at a time", "Wait for its end or stop it.");
+      g_task_return_error (task, error);
+      return;
+    }
+  if (!append_user_message (self, text, &error))
+    {
+      g_task_return_error (task, error);
+      return;
+    }
+  self->task = g_steal_pointer (&task);
+  self->stop = g_cancellable_new ();
+  self->end = TURN_GOES_ON;
+  self->n_calls = 0;
+  self->next_call = 0;
+  self->deadline = g_timeout_add_seconds (self->limits.max_seconds, on_deadline, self);
+  ow_state_reach ("turn-started");
+  if (cancellable != NULL)
+    self->stop_handler = g_signal_connect (cancellable, "cancelled", G_CALLBACK (on_stop), self);
+  if (g_cancellable_is_cancelled (cancellable))
+    on_stop (cancellable, self);
+  run_next_call (self);
+}
+
+gboolean
+ow_agent_run_turn_finish (OwAgent       *self,
+                          GAsyncResult  *result,
+                          GError       **error)
+{
+  g_return_val_if_fail (g_task_is_valid (result, self), FALSE);
+
+  return g_task_propagate_boolean (G_TASK (result), error);
+}
+
+void
+ow_agent_fail (OwAgent      *self,
+               const GError *error)
+{
+  g_return_if_fail (OW_IS_AGENT (self));
+
+  if (self->task != NULL)
+    set_end (self, TURN_FAILED, g_error_copy (error));
+}

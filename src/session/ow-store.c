@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "ow-store-private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/ow-error.h"
+#include "base/ow-paths.h"
+#include "base/ow-text.h"
+
+/* "OWst", so that another program's database is told from ours. */
+#define APPLICATION_ID 0x4f577374
+#define BUSY_TIMEOUT_MS 5000
+#define MAX_TITLE_CHARS 120
+
+struct _OwStore {
+  GObject parent_instance;
+
+  sqlite3 *database; /* (owned) */
+  char    *path;     /* (owned) */
+};
+
+G_DEFINE_FINAL_TYPE (OwStore, ow_store, G_TYPE_OBJECT)
+
+/* One step a version; a step, once released, is never changed. */
+static const char * const migrations[] = {
+  "CREATE TABLE sessions ("
+  "  id TEXT PRIMARY KEY, started TEXT NOT NULL, title TEXT NOT NULL DEFAULT '',"
+  "  state TEXT NOT NULL, provider TEXT NOT NULL, level TEXT NOT NULL,"
+  "  pid INTEGER NOT NULL, pid_start TEXT NOT NULL, boot_id TEXT NOT NULL);"
+  "CREATE TABLE events ("
+  "  session TEXT NOT NULL REFERENCES sessions (id), seq INTEGER NOT NULL,"
+  "  json TEXT NOT NULL, PRIMARY KEY (session, seq)) WITHOUT ROWID;"
+  "CREATE INDEX sessions_by_start ON sessions (started);",
+};
+
+static void
+ow_store_finalize (GObject *object)
+{
+  OwStore *self = OW_STORE (object);
+
+  sqlite3_close_v2 (self->database);
+  g_free (self->path);
+  G_OBJECT_CLASS (ow_store_parent_class)->finalize (object);
+}
+
+static void
+ow_store_class_init (OwStoreClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = ow_store_finalize;
+}
+
+static void
+ow_store_init (OwStore *self)
+{
+}
+
+sqlite3 *
+ow_store_get_database (OwStore *self)
+{
+  return self->database;
+}
+
+void
+ow_store_set_error (OwStore     *self,
+                    const char  *what,
+                    GError     **error)
+{
+  int              code = sqlite3_errcode (self->database) & 0xff;
+  g_autofree char *shown = ow_text_visible (self->path);
+  g_autofree char *full = g_strdup_printf ("%s (%s)", what, shown);
+  const char      *next = NULL;
+  OwErrorKind      kind = OW_ERROR_FAILED;
+
+  if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT)
+    {
+      kind = OW_ERROR_DATA;
+      next = "It was left as it is. Move the file away to begin with an empty store.";
+    }
+  else if (code == SQLITE_FULL || code == SQLITE_IOERR)
+    next = "Make room on the disk, or see what is wrong with it.";
+  else if (code == SQLITE_BUSY)
+    next = "Another program is holding it. Try again when that is done.";
+  ow_error_set (error, kind, full, sqlite3_errmsg (self->database), next);
+}
+
+gboolean
+ow_store_exec (OwStore     *self,
+               const char  *sql,
+               GError     **error)
+{
+  if (sqlite3_exec (self->database, sql, NULL, NULL, NULL) == SQLITE_OK)
+    return TRUE;
+  ow_store_set_error (self, "The store of sessions could not be used", error);
+  return FALSE;
+}
+
+sqlite3_stmt *
+ow_store_prepare (OwStore     *self,
+                  const char  *sql,
+                  GError     **error)
+{
+  sqlite3_stmt *statement = NULL;
+
+  if (sqlite3_prepare_v2 (self->database, sql, -1, &statement, NULL) == SQLITE_OK)
+    return statement;
+  ow_store_set_error (self, "The store of sessions could not be used", error);
+  return NULL;
+}
+
+static gboolean
+read_number (OwStore     *self,
+             const char  *sql,
+             gint64      *number,
+             GError     **error)
+{
+  sqlite3_stmt *statement = ow_store_prepare (self, sql, error);
+  gboolean      good;
+
+  if (statement == NULL)
+    return FALSE;
+  good = sqlite3_step (statement) == SQLITE_ROW;
+  if (good)
+    *number = sqlite3_column_int64 (statement, 0);
+  else
+    ow_store_set_error (self, "The store of sessions could not be read", error);
+  sqlite3_finalize (statement);
+  return good;
+}
+
+static gboolean
+run_migrations (OwStore  *self,
+                GError  **error)
+{
+  gint64 version = 0;
+
+  if (!read_number (self, "PRAGMA user_version", &version, error))
+    return FALSE;
+  for (gsize i = (gsize) version; i < G_N_ELEMENTS (migrations); i++)
+    {
+      g_autofree char *mark = g_strdup_printf ("PRAGMA application_id = %d;"
+                                               "PRAGMA user_version = %d;",
+                                               APPLICATION_ID, (int) i + 1);
+
+      if (!ow_store_exec (self, migrations[i], error) || !ow_store_exec (self, mark, error))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+/* Another program's database, or one of a newer version of ours, is left alone. */
+static gboolean
+check_identity (OwStore  *self,
+                gint64   *version,
+                GError  **error)
+{
+  g_autofree char *shown = ow_text_visible (self->path);
+  gint64 application = 0;
+  gint64 tables = 0;
+
+  if (!read_number (self, "PRAGMA application_id", &application, error) ||
+      !read_number (self, "PRAGMA user_version", version, error) ||
+      !read_number (self, "SELECT count(*) FROM sqlite_master", &tables, error))
+    return FALSE;
+  if (application != APPLICATION_ID && (application != 0 || *version != 0 || tables != 0))
+    {
+      ow_error_setf (error, OW_ERROR_DATA,
+                     "It was left as it is. Move the file away to begin with an empty store.",
+                     "%s is a database of another program", shown);
+      return FALSE;
+    }
+  if (*version < 0 || *version > (gint64) G_N_ELEMENTS (migrations))
+    {
+      ow_error_setf (error, OW_ERROR_DATA, "Use the newer program, or move the file away.",
+                     "%s was written by a newer version of this program", shown);
+      return FALSE;
+    }
+  return TRUE;
+}
+
+static gboolean
+prepare_database (OwStore  *self,
+                  GError  **error)
+{
+  gint64   version = 0;
+  gboolean good;
+
+  sqlite3_extended_result_codes (self->database, 1);
+  sqlite3_busy_timeout (self->database, BUSY_TIMEOUT_MS);
+  if (!check_identity (self, &version, error))
+    return FALSE;
+  /* NORMAL: a power cut may take the last events, never the file. The record that must
+   * be on disk before an effect is the audit. */
+  if (!ow_store_exec (self, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
+                      "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF;", error))
+    return FALSE;
+  if (version == (gint64) G_N_ELEMENTS (migrations))
+    return TRUE;
+  /* Two programs may get here at once: the second finds the first one's work done. */
+  if (!ow_store_exec (self, "BEGIN IMMEDIATE", error))
+    return FALSE;
+  good = check_identity (self, &version, error) && run_migrations (self, error);
+  if (good)
+    return ow_store_exec (self, "COMMIT", error);
+  ow_store_exec (self, "ROLLBACK", NULL);
+  return FALSE;
+}
+
+/* Made here, not by sqlite, so that it is the owner's alone from its first byte and
+ * nothing but a regular file is ever opened. */
+static gboolean
+make_file (const char  *path,
+           GError     **error)
+{
+  g_autofree char *directory = g_path_get_dirname (path);
+  g_autofree char *shown = ow_text_visible (path);
+  struct stat info;
+  int saved;
+  int fd;
+
+  if (!ow_paths_ensure (directory, error))
+    return FALSE;
+  fd = open (path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
+  saved = errno;
+  if (fd < 0)
+    {
+      ow_error_setf (error, OW_ERROR_FAILED, NULL,
+                     "The store of sessions %s cannot be opened: %s", shown, g_strerror (saved));
+      return FALSE;
+    }
+  if (fstat (fd, &info) == 0 && S_ISREG (info.st_mode))
+    {
+      close (fd);
+      return TRUE;
+    }
+  close (fd);
+  ow_error_setf (error, OW_ERROR_DATA, "Move it away.",
+                 "The store of sessions %s is no regular file", shown);
+  return FALSE;
+}
+
+OwStore *
+ow_store_open (const char  *path,
+               GError     **error)
+{
+  g_autoptr (OwStore) self = NULL;
+
+  g_return_val_if_fail (path != NULL, NULL);
+
+  if (!make_file (path, error))
+    return NULL;
+  self = g_object_new (OW_TYPE_STORE, NULL);
+  self->path = g_strdup (path);
+  if (sqlite3_open_v2 (path, &self->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW,
+                       NULL) != SQLITE_OK)
+    {
+      ow_store_set_error (self, "The store of sessions cannot be opened", error);
+      return NULL;
+    }
+  if (!prepare_database (self, error))
+    return NULL;
+  return g_steal_pointer (&self);
+}
+
+static gboolean
+step_done (OwStore       *self,
+           sqlite3_stmt  *statement,
+           const char    *what,
+           GError       **error)
+{
+  gboolean good = sqlite3_step (statement) == SQLITE_DONE;
+
+  if (!good)
+    ow_store_set_error (self, what, error);
+  sqlite3_finalize (statement);
+  return good;
+}
+
+static void
+bind_text (sqlite3_stmt *statement,
+           int           index,
+           const char   *text)
+{
+  sqlite3_bind_text (statement, index, text != NULL ? text : "", -1, SQLITE_TRANSIENT);
+}
+
+static gboolean
+insert_session (OwStore  *self,
+                OwEvent  *event,
+                GError  **error)
+{
+  sqlite3_stmt *statement = ow_store_prepare (self,
+                                              "INSERT INTO sessions (id, started, state, provider, level, pid, pid_start, boot_id)"
+                                              " VALUES (?1, ?2, 'running', ?3, ?4, ?5, ?6, ?7)", error);
+  json_t           *json;
+  g_autofree char  *start = NULL;
+
+  if (statement == NULL)
+    return FALSE;
+  json = ow_event_to_json (event);
+  start = g_strdup_printf ("%" G_GINT64_FORMAT, ow_event_get_int (event, "pid_start", 0));
+  bind_text (statement, 1, ow_event_get_session (event));
+  bind_text (statement, 2, ow_json_get_string (json, "time", ""));
+  bind_text (statement, 3, ow_event_get_string (event, "provider"));
+  bind_text (statement, 4, ow_event_get_string (event, "level"));
+  sqlite3_bind_int64 (statement, 5, ow_event_get_int (event, "pid", 0));
+  bind_text (statement, 6, start);
+  bind_text (statement, 7, ow_event_get_string (event, "boot_id"));
+  json_decref (json);
+  return step_done (self, statement, "The session could not be stored", error);
+}
+
+static gboolean
+insert_event (OwStore  *self,
+              OwEvent  *event,
+              GError  **error)
+{
+  sqlite3_stmt *statement = ow_store_prepare (self,
+                                              "INSERT INTO events (session, seq, json) VALUES (?1, ?2, ?3)", error);
+  g_autofree char *line = ow_event_to_line (event);
+
+  if (statement == NULL)
+    return FALSE;
+  bind_text (statement, 1, ow_event_get_session (event));
+  sqlite3_bind_int64 (statement, 2, (sqlite3_int64) ow_event_get_seq (event));
+  bind_text (statement, 3, line);
+  return step_done (self, statement, "The event could not be stored", error);
+}
+
+static gboolean
+update_session (OwStore     *self,
+                const char  *sql,
+                OwEvent     *event,
+                const char  *value,
+                GError     **error)
+{
+  sqlite3_stmt *statement = ow_store_prepare (self, sql, error);
+
+  if (statement == NULL)
+    return FALSE;
+  bind_text (statement, 1, value);
+  bind_text (statement, 2, ow_event_get_session (event));
+  return step_done (self, statement, "The session could not be stored", error);
+}
+
+static gboolean
+store_event (OwStore  *self,
+             OwEvent  *event,
+             GError  **error)
+{
+  OwEventType kind = ow_event_get_kind (event);
+
+  if (kind == OW_EVENT_SESSION_STARTED && !insert_session (self, event, error))
+    return FALSE;
+  if (!insert_event (self, event, error))
+    return FALSE;
+  if (kind == OW_EVENT_USER_MESSAGE)
+    {
+      g_autofree char *title = ow_text_shorten (ow_event_get_string (event, "text"),
+                                                MAX_TITLE_CHARS, TRUE);
+
+      return update_session (self, "UPDATE sessions SET title = ?1 WHERE id = ?2 AND title = ''",
+                             event, title, error);
+    }
+  if (kind == OW_EVENT_SESSION_ENDED)
+    return update_session (self, "UPDATE sessions SET state = ?1 WHERE id = ?2", event,
+                           ow_event_get_string (event, "outcome"), error);
+  return TRUE;
+}
+
+static gboolean
+sink (OwEvent   *event,
+      gpointer   user_data,
+      GError   **error)
+{
+  OwStore *self = user_data;
+
+  if (ow_event_get_kind (event) == OW_EVENT_TOOL_OUTPUT)
+    return TRUE;
+  /* Within a transaction already when closing interrupted sessions. */
+  if (!sqlite3_get_autocommit (self->database))
+    return store_event (self, event, error);
+  if (!ow_store_exec (self, "BEGIN IMMEDIATE", error))
+    return FALSE;
+  if (store_event (self, event, error) && ow_store_exec (self, "COMMIT", error))
+    return TRUE;
+  ow_store_exec (self, "ROLLBACK", NULL);
+  return FALSE;
+}
+
+void
+ow_store_attach (OwStore     *self,
+                 OwEventList *list)
+{
+  g_return_if_fail (OW_IS_STORE (self));
+
+  ow_event_list_set_sink (list, sink, g_object_ref (self), g_object_unref);
+}
+
+json_t *
+ow_store_list (OwStore  *self,
+               GError  **error)
+{
+  static const char * const keys[] = { "session", "started", "title", "state", "provider",
+                                       "level" };
+  sqlite3_stmt *statement;
+  json_t *sessions;
+  int status;
+
+  g_return_val_if_fail (OW_IS_STORE (self), NULL);
+
+  statement = ow_store_prepare (self,
+                                "SELECT id, started, title, state, provider, level FROM sessions"
+                                " ORDER BY started DESC, rowid DESC", error);
+  if (statement == NULL)
+    return NULL;
+  sessions = json_array ();
+  while ((status = sqlite3_step (statement)) == SQLITE_ROW)
+    {
+      json_t *session = json_object ();
+
+      for (int i = 0; i < (int) G_N_ELEMENTS (keys); i++)
+        {
+          const char      *value = (const char *) sqlite3_column_text (statement, i);
+          g_autofree char *text = ow_text_from_bytes (value != NULL ? value : "", -1);
+
+          json_object_set_new (session, keys[i], json_string (text));
+        }
+      json_array_append_new (sessions, session);
+    }
+  if (status != SQLITE_DONE)
+    {
+      ow_store_set_error (self, "The sessions could not be read", error);
+      json_decref (sessions);
+      sessions = NULL;
+    }
+  sqlite3_finalize (statement);
+  return sessions;
+}
+
+/* One row into @list; what stands in the file is data. */
+static gboolean
+restore_row (OwEventList   *list,
+             sqlite3_stmt  *statement,
+             GError       **error)
+{
+  const char *text = (const char *) sqlite3_column_text (statement, 1);
+  g_autoptr (OwEvent) event = NULL;
+
+  event = ow_event_from_line (text != NULL ? text : "", sqlite3_column_bytes (statement, 1), error);
+  if (event != NULL &&
+      g_strcmp0 (ow_event_get_session (event), ow_event_list_get_session (list)) == 0 &&
+      (sqlite3_int64) ow_event_get_seq (event) == sqlite3_column_int64 (statement, 0))
+    return ow_event_list_restore (list, event, error);
+  if (event != NULL)
+    ow_error_set (error, OW_ERROR_DATA, "The event is of another session or number", NULL, NULL);
+  g_prefix_error (error, "Event %lld of session %s cannot be read: ",
+                  (long long) sqlite3_column_int64 (statement, 0),
+                  ow_event_list_get_session (list));
+  return FALSE;
+}
+
+OwEventList *
+ow_store_load (OwStore     *self,
+               const char  *session,
+               GError     **error)
+{
+  g_autoptr (OwEventList) list = NULL;
+  sqlite3_stmt *statement;
+  gboolean good = TRUE;
+  int status = SQLITE_DONE;
+
+  g_return_val_if_fail (OW_IS_STORE (self), NULL);
+  g_return_val_if_fail (session != NULL, NULL);
+
+  statement = ow_store_prepare (self,
+                                "SELECT seq, json FROM events WHERE session = ?1 ORDER BY seq", error);
+  if (statement == NULL)
+    return NULL;
+  bind_text (statement, 1, session);
+  list = ow_event_list_new (session);
+  while (good && (status = sqlite3_step (statement)) == SQLITE_ROW)
+    good = restore_row (list, statement, error);
+  if (good && status != SQLITE_DONE)
+    {
+      ow_store_set_error (self, "The session could not be read", error);
+      good = FALSE;
+    }
+  sqlite3_finalize (statement);
+  if (!good)
+    return NULL;
+  if (ow_event_list_get_n (list) == 0)
+    {
+      g_autofree char *shown = ow_text_visible (session);
+
+      ow_error_setf (error, OW_ERROR_USAGE, "See `openworker sessions list`.",
+                     "There is no session %s", shown);
+      return NULL;
+    }
+  return g_steal_pointer (&list);
+}
