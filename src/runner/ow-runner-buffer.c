@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "ow-runner-buffer-private.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *
+ow_runner_buffer_alloc (size_t size)
+{
+  return ow_runner_buffer_resize (NULL, size);
+}
+
+void *
+ow_runner_buffer_resize (void  *memory,
+                         size_t size)
+{
+  void *resized = realloc (memory, size > 0 ? size : 1);
+
+  if (resized == NULL)
+    abort ();
+  return resized;
+}
+
+char *
+ow_runner_buffer_copy (const char *data,
+                       size_t      length)
+{
+  char *copy = ow_runner_buffer_alloc (length + 1);
+
+  if (length > 0)
+    memcpy (copy, data, length);
+  copy[length] = '\0';
+  return copy;
+}
+
+void
+ow_runner_buffer_init (OwRunnerBuffer *self,
+                       size_t          max)
+{
+  memset (self, 0, sizeof *self);
+  self->max = max;
+}
+
+void
+ow_runner_buffer_clear (OwRunnerBuffer *self)
+{
+  free (self->data);
+  memset (self, 0, sizeof *self);
+}
+
+char *
+ow_runner_buffer_steal (OwRunnerBuffer *self,
+                        size_t         *length)
+{
+  char *data = self->data != NULL ? self->data : ow_runner_buffer_copy ("", 0);
+
+  if (length != NULL)
+    *length = self->length;
+  data[self->length] = '\0';
+  memset (self, 0, sizeof *self);
+  return data;
+}
+
+static bool
+put (OwRunnerBuffer *self,
+     const char     *data,
+     size_t          length)
+{
+  if (self->length > self->max || length > self->max - self->length)
+    {
+      self->cut = true;
+      return false;
+    }
+  if (self->length + length + 1 > self->size)
+    {
+      self->size = (self->length + length + 1) * 2;
+      self->data = ow_runner_buffer_resize (self->data, self->size);
+    }
+  if (length > 0)
+    memcpy (self->data + self->length, data, length);
+  self->length += length;
+  self->data[self->length] = '\0';
+  return true;
+}
+
+bool
+ow_runner_buffer_append (OwRunnerBuffer *self,
+                         const char     *text)
+{
+  return put (self, text, strlen (text));
+}
+
+bool
+ow_runner_buffer_printf (OwRunnerBuffer *self,
+                         const char     *format,
+                         ...)
+{
+  char *text = NULL;
+  va_list arguments;
+  int length;
+  bool done;
+
+  va_start (arguments, format);
+  length = vasprintf (&text, format, arguments);
+  va_end (arguments);
+  if (length < 0)
+    abort ();
+  done = put (self, text, (size_t) length);
+  free (text);
+  return done;
+}
+
+size_t
+ow_runner_buffer_utf8 (const char *data,
+                       size_t      length)
+{
+  const unsigned char *byte = (const unsigned char *) data;
+  unsigned char low = 0x80;
+  unsigned char high = 0xbf;
+  size_t n;
+
+  if (length == 0 || byte[0] == 0)
+    return 0;
+  if (byte[0] < 0x80)
+    return 1;
+  if (byte[0] < 0xc2 || byte[0] > 0xf4)
+    return 0;
+  n = byte[0] < 0xe0 ? 2 : byte[0] < 0xf0 ? 3 : 4;
+  if (length < n)
+    return 0;
+
+  /* Over-long forms, surrogates and what lies beyond U+10FFFF are no characters. */
+  if (byte[0] == 0xe0)
+    low = 0xa0;
+  else if (byte[0] == 0xed)
+    high = 0x9f;
+  else if (byte[0] == 0xf0)
+    low = 0x90;
+  else if (byte[0] == 0xf4)
+    high = 0x8f;
+  if (byte[1] < low || byte[1] > high)
+    return 0;
+  for (size_t i = 2; i < n; i++)
+    {
+      if ((byte[i] & 0xc0) != 0x80)
+        return 0;
+    }
+  return n;
+}
+
+bool
+ow_runner_buffer_valid (const char *data,
+                        size_t      length)
+{
+  size_t at = 0;
+
+  while (at < length)
+    {
+      size_t n;
+
+      /* Eight ASCII bytes at once: most text is nothing else. */
+      while (at + 8 <= length)
+        {
+          uint64_t word;
+
+          memcpy (&word, data + at, 8);
+          if ((word & UINT64_C (0x8080808080808080)) != 0 ||
+              ((word - UINT64_C (0x0101010101010101)) & UINT64_C (0x8080808080808080)) != 0)
+            break;
+          at += 8;
+        }
+      if (at == length)
+        break;
+      n = ow_runner_buffer_utf8 (data + at, length - at);
+      if (n == 0)
+        return false;
+      at += n;
+    }
+  return true;
+}
+
+size_t
+ow_runner_buffer_whole (const char *data,
+                        size_t      length)
+{
+  size_t back = 0;
+
+  while (back < 3 && back < length &&
+         ((unsigned char) data[length - 1 - back] & 0xc0) == 0x80)
+    back++;
+  if (back < length)
+    {
+      unsigned char lead = (unsigned char) data[length - 1 - back];
+      size_t n = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
+
+      if (n > back + 1)
+        return length - back - 1;
+    }
+  return length;
+}
+
+static bool
+is_hex (char byte)
+{
+  return (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'f') ||
+         (byte >= 'A' && byte <= 'F');
+}
+
+static bool
+put_escaped (OwRunnerBuffer *self,
+             const char     *data,
+             size_t          length,
+             bool            controls)
+{
+  for (size_t at = 0; at < length;)
+    {
+      size_t n = ow_runner_buffer_utf8 (data + at, length - at);
+      unsigned char byte = (unsigned char) data[at];
+      bool looks_escaped = length - at >= 4 && byte == '\\' && data[at + 1] == 'x' &&
+                           is_hex (data[at + 2]) && is_hex (data[at + 3]);
+      char escape[8];
+
+      if (n == 0 || looks_escaped || (controls && (byte < 0x20 || byte == 0x7f)))
+        {
+          snprintf (escape, sizeof escape, "\\x%02x", byte);
+          if (!put (self, escape, 4))
+            return false;
+          at += 1;
+        }
+      else
+        {
+          if (!put (self, data + at, n))
+            return false;
+          at += n;
+        }
+    }
+  return true;
+}
+
+bool
+ow_runner_buffer_bytes (OwRunnerBuffer *self,
+                        const char     *data,
+                        size_t          length,
+                        bool           *escaped)
+{
+  if (ow_runner_buffer_valid (data, length))
+    return put (self, data, length);
+  if (escaped != NULL)
+    *escaped = true;
+  return put_escaped (self, data, length, false);
+}
+
+char *
+ow_runner_buffer_name (const char *name,
+                       size_t      length)
+{
+  OwRunnerBuffer text;
+  bool plain = ow_runner_buffer_valid (name, length);
+
+  for (size_t i = 0; plain && i < length; i++)
+    plain = (unsigned char) name[i] >= 0x20 && name[i] != 0x7f;
+  if (plain)
+    return ow_runner_buffer_copy (name, length);
+  ow_runner_buffer_init (&text, length * 4 + 1);
+  put_escaped (&text, name, length, true);
+  return ow_runner_buffer_steal (&text, NULL);
+}
+
+char *
+ow_runner_buffer_size (unsigned long long bytes)
+{
+  static const char *const units[] = { "kB", "MB", "GB", "TB", "PB", "EB" };
+  double value = (double) bytes / 1000.0;
+  char *text = NULL;
+  size_t unit = 0;
+  int length;
+
+  if (bytes < 1000)
+    {
+      length = asprintf (&text, "%llu byte%s", bytes, bytes == 1 ? "" : "s");
+    }
+  else
+    {
+      for (; value >= 999.95 && unit + 1 < sizeof units / sizeof units[0]; unit++)
+        value /= 1000.0;
+      length = asprintf (&text, "%.1f %s", value, units[unit]);
+    }
+  if (length < 0)
+    abort ();
+  return text;
+}

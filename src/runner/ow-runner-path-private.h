@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+#include "ow-runner-tool-private.h"
+
+/* The only way from a path that a caller names to a file. The kernel resolves it
+ * below a folder's descriptor (openat2 with RESOLVE_BENEATH and RESOLVE_NO_MAGICLINKS,
+ * or a walk of descriptors where openat2 is not there), so neither "..", nor a link,
+ * nor a link put there in between leads out. Text is compared only to pick the folder
+ * that an absolute path is meant to lie in. */
+
+/* Longest path that is looked at, in bytes. */
+#define OW_RUNNER_PATH_MAX 4096
+
+/* A named path. Make with ow_runner_path_parse(), end with ow_runner_path_clear(). */
+typedef struct {
+  size_t root;    /* the folder it is resolved below */
+  char  *below;   /* (owned) the path below that folder, "." for the folder itself */
+  char  *shown;   /* (owned) the path as the caller wrote it, safe to print */
+  bool   slashed; /* written with a slash at the end: only a folder may be there */
+} OwRunnerPath;
+
+/* Where a file is or would be; every link on the way has been resolved. */
+typedef struct {
+  int         parent; /* (owned) O_PATH */
+  char       *name;   /* (owned) last component in @parent */
+  bool        exists;
+  struct stat status; /* of the file when it exists; never a link's */
+  bool        read_only;
+} OwRunnerPlace;
+
+bool ow_runner_path_parse   (OwRunnerPath        *self,
+                             const OwRunnerRoots *roots,
+                             const char          *path,
+                             size_t               length,
+                             OwRunnerToolResult  *result);
+void ow_runner_path_clear   (OwRunnerPath        *self);
+
+/* Opens what is there with open(2)'s @flags, which may not hold O_CREAT. Returns -1
+ * with errno; EXDEV means that the path leads out of the folders. */
+int  ow_runner_path_open    (const OwRunnerPath  *self,
+                             const OwRunnerRoots *roots,
+                             int                  flags);
+
+/* Finds the place that writing to the path means. False with the sentence in @result
+ * when there is none or the file may not be written. */
+bool ow_runner_path_locate  (const OwRunnerPath  *self,
+                             const OwRunnerRoots *roots,
+                             OwRunnerPlace       *place,
+                             OwRunnerToolResult  *result);
+void ow_runner_path_release (OwRunnerPlace       *place);
+
+/* The sentence for an errno of ow_runner_path_open(). @what: "read", "list" … */
+void ow_runner_path_fail    (const OwRunnerPath  *self,
+                             const OwRunnerRoots *roots,
+                             const char          *what,
+                             int                  error,
+                             OwRunnerToolResult  *result);
+
+/* One open below a folder's descriptor, for paths of our own making. */
+int  ow_runner_path_open_below (int              root_fd,
+                                const char      *below,
+                                int              flags);
+
+/* For tests: false takes the walk of descriptors as on a kernel without openat2. */
+void ow_runner_path_set_openat2 (bool            available);
