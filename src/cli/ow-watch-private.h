@@ -15,7 +15,7 @@ typedef struct _OwWatch OwWatch;
 typedef struct
 {
   /* Shows an event; borrowed. */
-  void (*event) (OwEvent *event, gpointer user_data);
+  void (*event)(OwEvent *event, gpointer user_data);
   /* What answers a consent-asked event. */
   enum { OW_WATCH_ASK_PERSON, OW_WATCH_ALLOW_OWN_COMMAND } consent;
   gpointer user_data;

@@ -122,6 +122,31 @@ on_asked (OwConsent        *consent,
 {
 }
 
+static gboolean
+has_ended (OwSession *session)
+{
+  OwEventList *events = ow_session_get_events (session);
+  guint n = ow_event_list_get_n (events);
+
+  return n > 0 && ow_event_get_kind (ow_event_list_get (events, n - 1)) == OW_EVENT_SESSION_ENDED;
+}
+
+/* A session whose events cannot be stored has no last event of its own; faces wait for one
+ * all the same. It has no number, because it is in no list. */
+static void
+announce_unstored_end (OwLocalEngine *self,
+                       const char    *session,
+                       const GError  *error)
+{
+  g_autoptr (OwEvent) event = NULL;
+
+  event = ow_event_new (OW_EVENT_SESSION_ENDED, session,
+                        json_pack ("{s:s, s:i, s:s}", "outcome", "failed",
+                                   "exit", ow_error_exit_status (error),
+                                   "message", error->message));
+  g_signal_emit_by_name (self, "event", event);
+}
+
 static void
 work_done (GObject      *source,
            GAsyncResult *result,
@@ -132,11 +157,13 @@ work_done (GObject      *source,
   g_autofree char *id = g_strdup (ow_session_get_id (session));
   g_autoptr (GError) error = NULL;
 
-  /* How it ended is the session-ended event; the result repeats it. */
+  /* How it ended is the session-ended event; the error repeats it. */
   if (g_task_get_source_tag (G_TASK (result)) == ow_session_exec_async)
     ow_session_exec_finish (session, result, NULL, &error);
   else
     ow_session_run_finish (session, result, &error);
+  if (error != NULL && !has_ended (session))
+    announce_unstored_end (self, id, error);
   g_hash_table_remove (self->sessions, id);
 }
 
