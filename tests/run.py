@@ -7,7 +7,9 @@ tests that were skipped are not the ones that docs/testing.md lists.
 """
 
 import argparse
+import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -69,8 +71,16 @@ def run_meson(name, directory, env=None):
             "--print-errorlogs", "--timeout-multiplier", "10" if env else "3"]
     print(f"  {' '.join(argv)}", flush=True)
     status = subprocess.run(argv, cwd=ROOT, env=environment, check=False).returncode
-    counts = read_junit(junit, name, lambda case: f"{case.get('classname') or ''}/"
-                                                  f"{case.get('name') or ''}")
+    # "openworker.wire-json" and "3 /json/depth" become wire-json/json/depth.
+    counts = read_junit(junit, name, lambda case: case.get("classname").split(".", 1)[-1] +
+                        re.sub(r"^\d+ ", "", case.get("name")))
+    # A program that crashed or hung may have said nothing of the tests it did not reach.
+    for line in (junit.parent / "testlog.json").read_text(encoding="utf-8").splitlines():
+        test = json.loads(line)
+        program = test["name"].split(" / ")[-1].split(":")[-1].strip()
+        if test["result"] not in ("OK", "SKIP", "EXPECTEDFAIL") and not any(
+                failed.startswith(f"{name}:{program}/") for failed in counts.failed):
+            counts.failed.append(f"{name}:{program} ({test['result']})")
     if status != 0 and not counts.failed:
         counts.failed.append(f"{name}:meson test (exit {status})")
     return counts
