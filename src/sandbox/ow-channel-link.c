@@ -41,7 +41,7 @@ struct _OwChannelLink
   char                 *instance;     /* (owned) (nullable) */
   char                 *failure;      /* (owned) (nullable) why it ends soon */
   guint                 violations;   /* besides the client's */
-  char                  buffer[READ_BYTES];
+  char                 *buffer;       /* (owned) READ_BYTES, what is read now */
 };
 
 typedef struct {
@@ -300,7 +300,7 @@ static void
 ow_channel_link_read (OwChannelLink *self)
 {
   g_input_stream_read_async (ow_process_get_stdout (self->process), self->buffer,
-                             sizeof self->buffer, G_PRIORITY_DEFAULT, self->cancellable,
+                             READ_BYTES, G_PRIORITY_DEFAULT, self->cancellable,
                              ow_channel_link_got, g_object_ref (self));
 }
 
@@ -420,6 +420,7 @@ ow_channel_link_finalize (GObject *object)
   g_object_unref (self->cancellable);
   g_free (self->instance);
   g_free (self->failure);
+  g_free (self->buffer);
   G_OBJECT_CLASS (ow_channel_link_parent_class)->finalize (object);
 }
 
@@ -445,6 +446,7 @@ ow_channel_link_init (OwChannelLink *self)
   };
 
   self->client = ow_mcp_client_new (&handlers, self);
+  self->buffer = g_malloc (READ_BYTES);
   self->cancellable = g_cancellable_new ();
   self->requests = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, g_free);
   g_queue_init (&self->writes);

@@ -10,6 +10,9 @@
 /* A structured result over this, as JSON, is not kept. */
 #define STRUCTURED_BYTES (2u * 1024u * 1024u)
 
+/* The runner cuts its results itself; one that does not is cut here. */
+#define CUT_NOTE "\n[longer than 1 MiB: cut off here]"
+
 typedef enum {
   STOP_NONE,
   STOP_PERSON,
@@ -129,8 +132,10 @@ result_text (const json_t *content)
     {
       if (whole && g_str_equal (ow_json_get_string (part, "type", ""), "text"))
         whole = append_capped (text, ow_json_get_string (part, "text", ""),
-                               OW_OPEN_CALL_TEXT_BYTES);
+                               OW_OPEN_CALL_TEXT_BYTES - strlen (CUT_NOTE));
     }
+  if (!whole)
+    g_string_append (text, CUT_NOTE);
   return g_string_free (text, FALSE);
 }
 

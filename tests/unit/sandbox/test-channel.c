@@ -1,0 +1,810 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include <sys/stat.h>
+
+#include <glib/gstdio.h>
+
+#include "base/ow-error.h"
+#include "base/ow-file.h"
+#include "sandbox/ow-channel.h"
+#include "wire/ow-mcp.h"
+
+/* Ten times what it takes. */
+#define PATIENCE_S 60
+
+typedef struct {
+  char      *state_dir;
+  OwChannel *channel;
+  GString   *output;
+  char      *lost;      /* the reason of "lost" */
+  guint      n_lost;
+  guint      answered;
+} Fixture;
+
+static const OwChannelTimes quick = {
+  .hello_ms = 1500, .silence_ms = 800, .request_ms = 3000, .cancel_ms = 150,
+  .call_ms = 20000, .idle_ms = 60000,
+};
+
+/* --- helpers --- */
+
+static void
+on_lost (OwChannel  *channel,
+         const char *reason,
+         gpointer    user_data)
+{
+  Fixture *fixture = user_data;
+
+  fixture->n_lost++;
+  g_free (fixture->lost);
+  fixture->lost = g_strdup (reason);
+}
+
+static gboolean
+on_patience_over (gpointer user_data)
+{
+  g_error ("nothing happened for %d s", PATIENCE_S);
+  return G_SOURCE_REMOVE;
+}
+
+static void
+wait_until (const guint *counter,
+            guint        value)
+{
+  guint source = g_timeout_add_seconds (PATIENCE_S, on_patience_over, NULL);
+
+  while (*counter < value)
+    g_main_context_iteration (NULL, TRUE);
+  g_source_remove (source);
+}
+
+static void
+spin (guint ms)
+{
+  gint64 end = g_get_monotonic_time () + ms * 1000;
+
+  while (g_get_monotonic_time () < end)
+    {
+      g_main_context_iteration (NULL, FALSE);
+      g_usleep (2000);
+    }
+}
+
+static void
+fixture_init (Fixture              *fixture,
+              const char           *behaviour,
+              const OwChannelTimes *times)
+{
+  const char *argv[] = { FAKE_RUNNER, NULL, behaviour, NULL };
+
+  *fixture = (Fixture) { 0 };
+  fixture->state_dir = g_dir_make_tmp ("ow-channel-XXXXXX", NULL);
+  g_assert_nonnull (fixture->state_dir);
+  argv[1] = fixture->state_dir;
+  fixture->output = g_string_new (NULL);
+  fixture->channel = ow_channel_new (argv, times != NULL ? times : &quick);
+  g_signal_connect (fixture->channel, "lost", G_CALLBACK (on_lost), fixture);
+}
+
+static void
+fixture_clear (Fixture *fixture)
+{
+  ow_channel_close (fixture->channel);
+  spin (20);
+  /* Nothing of a channel outlives it. */
+  g_assert_finalize_object (fixture->channel);
+  g_assert_true (ow_file_remove_tree (fixture->state_dir, NULL));
+  g_string_free (fixture->output, TRUE);
+  g_free (fixture->state_dir);
+  g_free (fixture->lost);
+}
+
+static guint
+counted (Fixture    *fixture,
+         const char *name)
+{
+  g_autofree char *path = g_build_filename (fixture->state_dir, name, NULL);
+  GStatBuf status;
+
+  return g_stat (path, &status) == 0 ? (guint) status.st_size : 0;
+}
+
+typedef struct {
+  Fixture *fixture;
+  gboolean ok;
+  GError  *error;
+} Connect;
+
+static void
+on_connected (GObject      *source,
+              GAsyncResult *result,
+              gpointer      user_data)
+{
+  Connect *connect = user_data;
+
+  connect->ok = ow_channel_connect_finish (OW_CHANNEL (source), result, &connect->error);
+  connect->fixture->answered++;
+}
+
+static GError *
+try_connect (Fixture *fixture)
+{
+  Connect connect = { fixture, FALSE, NULL };
+  guint before = fixture->answered;
+
+  ow_channel_connect_async (fixture->channel, NULL, on_connected, &connect);
+  wait_until (&fixture->answered, before + 1);
+  g_assert_true (connect.ok == (connect.error == NULL));
+  return connect.error;
+}
+
+static void
+connect_well (Fixture *fixture)
+{
+  g_autoptr (GError) error = try_connect (fixture);
+
+  g_assert_no_error (error);
+}
+
+static void
+on_output (const char *stream,
+           const char *data,
+           gsize       length,
+           gpointer    user_data)
+{
+  Fixture *fixture = user_data;
+
+  g_string_append_printf (fixture->output, "%s:", stream);
+  g_string_append_len (fixture->output, data, (gssize) length);
+  g_string_append_c (fixture->output, ';');
+}
+
+typedef struct {
+  Fixture      *fixture;
+  OwToolResult *result;
+  GError       *error;
+  guint         done;
+} Call;
+
+static void
+on_called (GObject      *source,
+           GAsyncResult *result,
+           gpointer      user_data)
+{
+  Call *call = user_data;
+
+  call->result = ow_channel_call_finish (OW_CHANNEL (source), result, &call->error);
+  g_assert_true ((call->result == NULL) == (call->error != NULL));
+  call->done++;
+}
+
+static void
+start_call (Fixture      *fixture,
+            Call         *call,
+            const char   *id,
+            const char   *tool,
+            GCancellable *cancellable)
+{
+  json_t *arguments = json_pack ("{s:s}", "command", id);
+
+  *call = (Call) { .fixture = fixture };
+  ow_channel_call_async (fixture->channel, id, tool, arguments, on_output, fixture,
+                         cancellable, on_called, call);
+  json_decref (arguments);
+}
+
+static void
+call_clear (Call *call)
+{
+  g_clear_pointer (&call->result, ow_tool_result_free);
+  g_clear_error (&call->error);
+}
+
+/* Makes one call and waits for its end. */
+static void
+run_call (Fixture    *fixture,
+          Call       *call,
+          const char *id)
+{
+  start_call (fixture, call, id, "shell", NULL);
+  wait_until (&call->done, 1);
+}
+
+static void
+assert_outcome (const Call   *call,
+                OwToolOutcome outcome)
+{
+  g_assert_no_error (call->error);
+  g_assert_cmpint (call->result->outcome, ==, outcome);
+}
+
+/* --- connecting --- */
+
+static void
+test_connect (gconstpointer data)
+{
+  const char *behaviour = data;
+  Fixture fixture;
+  Call call;
+
+  fixture_init (&fixture, behaviour, NULL);
+  g_assert_null (ow_channel_get_instance (fixture.channel));
+  connect_well (&fixture);
+  g_assert_cmpstr (ow_channel_get_instance (fixture.channel), ==,
+                   "0123456789abcdef0123456789abcdef");
+  run_call (&fixture, &call, "one");
+  assert_outcome (&call, OW_OUTCOME_OK);
+  g_assert_cmpstr (call.result->text, ==, "one");
+  g_assert_cmpint (call.result->exit_status, ==, 7);
+  g_assert_cmpint (call.result->signal, ==, 0);
+  g_assert_false (call.result->state_lost);
+  g_assert_cmpuint (call.result->bytes, ==, 4 + 3);
+  g_assert_cmpmem (fixture.output->str, fixture.output->len,
+                   "stdout:out ;stderr:\xff\x00\xfe;", 12 + 11);
+  g_assert_cmpuint (fixture.n_lost, ==, 0);
+  call_clear (&call);
+  fixture_clear (&fixture);
+}
+
+typedef struct {
+  const char *behaviour;
+  OwErrorKind kind;
+  const char *says;
+} Refusal;
+
+static const Refusal refusals[] = {
+  { "exit", OW_ERROR_FAILED, "before it said hello" },
+  { "no-hello", OW_ERROR_TIMED_OUT, "hello in time" },
+  { "deaf", OW_ERROR_TIMED_OUT, "initialize in time" },
+  { "version", OW_ERROR_REFUSED, "it is version 9.9.9" },
+  { "initialize", OW_ERROR_REFUSED, "does not agree with its hello" },
+  { "instance", OW_ERROR_REFUSED, "names no instance" },
+};
+
+static void
+test_refused (gconstpointer data)
+{
+  const Refusal *refusal = data;
+  g_autoptr (GError) error = NULL;
+  Fixture fixture;
+  Call call;
+
+  fixture_init (&fixture, refusal->behaviour, NULL);
+  error = try_connect (&fixture);
+  g_assert_error (error, OW_ERROR, (gint) refusal->kind);
+  g_assert_nonnull (strstr (error->message, refusal->says));
+  g_assert_null (strchr (error->message, '\033'));
+  /* What was refused is of no use afterwards, and says so without running anything. */
+  run_call (&fixture, &call, "one");
+  g_assert_error (call.error, OW_ERROR, OW_ERROR_FAILED);
+  g_assert_cmpuint (counted (&fixture, "runs"), ==, 0);
+  g_assert_cmpuint (fixture.n_lost, ==, 0);
+  call_clear (&call);
+  fixture_clear (&fixture);
+}
+
+static void
+test_no_program (void)
+{
+  const char * const argv[] = { "/nonexistent/attach", NULL };
+  g_autoptr (GError) error = NULL;
+  Fixture fixture;
+
+  fixture_init (&fixture, "honest", NULL);
+  g_object_unref (fixture.channel);
+  fixture.channel = ow_channel_new (argv, NULL);
+  error = try_connect (&fixture);
+  g_assert_error (error, OW_ERROR, OW_ERROR_FAILED);
+  g_assert_nonnull (strstr (error->message, "/nonexistent/attach"));
+  fixture_clear (&fixture);
+}
+
+/* --- P03: the runner lies --- */
+
+static const char * const few_lies[] = { "garbage-few", "unknown-few", "output-lies" };
+
+static void
+test_few_lies (gconstpointer data)
+{
+  Fixture fixture;
+  Call call;
+
+  fixture_init (&fixture, data, NULL);
+  connect_well (&fixture);
+  run_call (&fixture, &call, "one");
+  assert_outcome (&call, OW_OUTCOME_OK);
+  g_assert_cmpstr (call.result->text, ==, "one");
+  /* What broke the protocol was not passed on. */
+  g_assert_cmpmem (fixture.output->str, fixture.output->len,
+                   "stdout:out ;stderr:\xff\x00\xfe;", 12 + 11);
+  g_assert_cmpuint (fixture.n_lost, ==, 0);
+  call_clear (&call);
+  fixture_clear (&fixture);
+}
+
+static const char * const many_lies[] = {
+  "garbage", "unknown-reply", "output-flood", "hello-again",
+};
+
+static void
+test_untrusted (gconstpointer data)
+{
+  Fixture fixture;
+  Call call;
+
+  fixture_init (&fixture, data, NULL);
+  connect_well (&fixture);
+  run_call (&fixture, &call, "one");
+  assert_outcome (&call, OW_OUTCOME_INTERRUPTED);
+  g_assert_true (call.result->state_lost);
+  g_assert_cmpint (call.result->exit_status, ==, -1);
+  g_assert_cmpuint (fixture.n_lost, ==, 1);
+  g_assert_nonnull (strstr (fixture.lost, "not trusted"));
+  call_clear (&call);
+
+  run_call (&fixture, &call, "two");
+  g_assert_error (call.error, OW_ERROR, OW_ERROR_FAILED);
+  g_assert_cmpuint (counted (&fixture, "runs"), ==, 1);
+  g_assert_cmpuint (counted (&fixture, "attaches"), ==, 1);
+  call_clear (&call);
+  fixture_clear (&fixture);
+}
+
+static void
+test_two_replies (void)
+{
+  Fixture fixture;
+  Call call;
+
+  fixture_init (&fixture, "two-replies", NULL);
+  connect_well (&fixture);
+  run_call (&fixture, &call, "one");
+  /* The first one counts, and the others are counted. */
+  assert_outcome (&call, OW_OUTCOME_OK);
+  g_assert_cmpstr (call.result->text, ==, "one");
+  wait_until (&fixture.n_lost, 1);
+  g_assert_nonnull (strstr (fixture.lost, "not trusted"));
+  call_clear (&call);
+  fixture_clear (&fixture);
+}
+
+static void
+test_claims (void)
+{
+  Fixture fixture;
+  Call call;
+
+  fixture_init (&fixture, "lies", NULL);
+  connect_well (&fixture);
+  run_call (&fixture, &call, "one");
+  /* Nobody asked to stop it: "cancelled" is no excuse and no success. */
+  assert_outcome (&call, OW_OUTCOME_FAILED);
+  g_assert_cmpint (call.result->exit_status, ==, -1);
+  g_assert_cmpint (call.result->signal, ==, 0);
+  g_assert_cmpstr (ow_json_get_string (call.result->structured, "path", ""), ==,
+                   "/etc/shadow");
+  call_clear (&call);
+  fixture_clear (&fixture);
+}
+
+static void
+test_no_result (void)
+{
+  Fixture fixture;
+  Call call;
+
+  fixture_init (&fixture, "no-result", NULL);
+  connect_well (&fixture);
+  run_call (&fixture, &call, "one");
+  assert_outcome (&call, OW_OUTCOME_INTERRUPTED);
+  g_assert_cmpuint (fixture.n_lost, ==, 0);
+  call_clear (&call);
+  fixture_clear (&fixture);
+}
+
+static void
+test_refused_call (void)
+{
+  Fixture fixture;
+  Call call;
+
+  fixture_init (&fixture, "refuse", NULL);
+  connect_well (&fixture);
+  run_call (&fixture, &call, "one");
+  assert_outcome (&call, OW_OUTCOME_FAILED);
+  g_assert_cmpstr (call.result->text, ==, "no such tool");
+  call_clear (&call);
+  fixture_clear (&fixture);
+}
+
+static void
+test_huge (void)
+{
+  Fixture fixture;
+  Call call;
+
+  fixture_init (&fixture, "huge", NULL);
+  connect_well (&fixture);
+  run_call (&fixture, &call, "one");
+  assert_outcome (&call, OW_OUTCOME_OK);
+  g_assert_cmpuint (strlen (call.result->text), <=, 1024 * 1024);
+  g_assert_cmpuint (strlen (call.result->text), >, 1024 * 1024 - 256);
+  g_assert_true (g_utf8_validate (call.result->text, -1, NULL));
+  g_assert_true (g_str_has_suffix (call.result->text, "cut off here]"));
+  call_clear (&call);
+  fixture_clear (&fixture);
+}
+
+static void
+test_long_line (void)
+{
+  Fixture fixture;
+  Call call;
+
+  fixture_init (&fixture, "long-line", NULL);
+  connect_well (&fixture);
+  run_call (&fixture, &call, "one");
+  assert_outcome (&call, OW_OUTCOME_INTERRUPTED);
+  wait_until (&fixture.n_lost, 1);
+  g_assert_cmpuint (counted (&fixture, "attaches"), ==, 1);
+  call_clear (&call);
+  fixture_clear (&fixture);
+}
+
+static void
+test_bad_calls (void)
+{
+  static const char * const ids[] = { "", "a b", "ä", "../x", "a\nb" };
+  g_autofree char *longest = g_strnfill (64, 'x');
+  g_autofree char *too_long = g_strnfill (65, 'x');
+  Fixture fixture;
+  Call call;
+
+  fixture_init (&fixture, "honest", NULL);
+  connect_well (&fixture);
+  for (gsize i = 0; i < G_N_ELEMENTS (ids); i++)
+    {
+      run_call (&fixture, &call, ids[i]);
+      g_assert_error (call.error, OW_ERROR, OW_ERROR_FAILED);
+      call_clear (&call);
+    }
+  run_call (&fixture, &call, too_long);
+  g_assert_error (call.error, OW_ERROR, OW_ERROR_FAILED);
+  call_clear (&call);
+  g_assert_cmpuint (counted (&fixture, "runs"), ==, 0);
+
+  run_call (&fixture, &call, longest);
+  assert_outcome (&call, OW_OUTCOME_OK);
+  call_clear (&call);
+  /* An id that was used is not used again. */
+  run_call (&fixture, &call, longest);
+  g_assert_error (call.error, OW_ERROR, OW_ERROR_FAILED);
+  call_clear (&call);
+  g_assert_cmpuint (counted (&fixture, "runs"), ==, 1);
+  fixture_clear (&fixture);
+}
+
+/* --- stopping --- */
+
+static void
+test_cancel (void)
+{
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  OwChannelTimes patient = quick;
+  Fixture fixture;
+  Call call;
+
+  patient.cancel_ms = 20000;
+  fixture_init (&fixture, "cancel", &patient);
+  connect_well (&fixture);
+  start_call (&fixture, &call, "one", "shell", cancellable);
+  while (fixture.output->len == 0)
+    g_main_context_iteration (NULL, TRUE);
+  g_cancellable_cancel (cancellable);
+  wait_until (&call.done, 1);
+  assert_outcome (&call, OW_OUTCOME_CANCELLED);
+  g_assert_false (call.result->state_lost);
+  call_clear (&call);
+  fixture_clear (&fixture);
+}
+
+static void
+test_cancel_before (void)
+{
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  Fixture fixture;
+  Call call;
+
+  fixture_init (&fixture, "honest", NULL);
+  connect_well (&fixture);
+  g_cancellable_cancel (cancellable);
+  start_call (&fixture, &call, "one", "shell", cancellable);
+  wait_until (&call.done, 1);
+  assert_outcome (&call, OW_OUTCOME_CANCELLED);
+  g_assert_false (call.result->state_lost);
+  g_assert_cmpuint (counted (&fixture, "runs"), ==, 0);
+  call_clear (&call);
+  fixture_clear (&fixture);
+}
+
+static void
+test_reply_after_cancel (gconstpointer data)
+{
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  Fixture fixture;
+  Call call;
+
+  fixture_init (&fixture, data, NULL);
+  connect_well (&fixture);
+  start_call (&fixture, &call, "one", "shell", cancellable);
+  while (fixture.output->len == 0)
+    g_main_context_iteration (NULL, TRUE);
+  g_cancellable_cancel (cancellable);
+  wait_until (&call.done, 1);
+  assert_outcome (&call, OW_OUTCOME_CANCELLED);
+  g_assert_true (call.result->state_lost);
+  /* The reply that comes now changes nothing and is nobody's fault. */
+  spin (700);
+  g_assert_cmpuint (call.done, ==, 1);
+  g_assert_cmpuint (fixture.n_lost, ==, 0);
+  call_clear (&call);
+  fixture_clear (&fixture);
+}
+
+static void
+test_deadline (void)
+{
+  OwChannelTimes hasty = quick;
+  Fixture fixture;
+  Call call;
+
+  hasty.call_ms = 200;
+  fixture_init (&fixture, "never", &hasty);
+  connect_well (&fixture);
+  run_call (&fixture, &call, "one");
+  assert_outcome (&call, OW_OUTCOME_INTERRUPTED);
+  g_assert_true (call.result->state_lost);
+  call_clear (&call);
+  fixture_clear (&fixture);
+}
+
+/* --- P13, P02: the stream breaks --- */
+
+static void
+test_break_joined (gconstpointer data)
+{
+  gboolean kept = g_str_equal (data, "break-finished");
+  Fixture fixture;
+  Call call;
+
+  fixture_init (&fixture, data, NULL);
+  connect_well (&fixture);
+  run_call (&fixture, &call, "one");
+  assert_outcome (&call, OW_OUTCOME_OK);
+  g_assert_cmpstr (call.result->text, ==, kept ? "kept" : "one");
+  g_assert_cmpuint (counted (&fixture, "attaches"), ==, 2);
+  g_assert_cmpuint (counted (&fixture, "runs"), ==, 1);
+  g_assert_cmpuint (fixture.n_lost, ==, 0);
+  call_clear (&call);
+  /* The new link is as good as the old one. */
+  run_call (&fixture, &call, "two");
+  assert_outcome (&call, OW_OUTCOME_OK);
+  call_clear (&call);
+  fixture_clear (&fixture);
+}
+
+typedef struct {
+  const char *behaviour;
+  const char *says;
+} Loss;
+
+static const Loss losses[] = {
+  { "break-other", "another one is in its place" },
+  { "break-unknown", "does not know a call" },
+  { "break-nonsense", "does not know a call" },
+  { "break-always", "could not be reached again" },
+  { "break-mute", "could not be reached again" },
+};
+
+static void
+test_break_lost (gconstpointer data)
+{
+  const Loss *loss = data;
+  OwChannelTimes times = quick;
+  Fixture fixture;
+  Call call;
+
+  times.hello_ms = 500;
+  fixture_init (&fixture, loss->behaviour, &times);
+  connect_well (&fixture);
+  run_call (&fixture, &call, "one");
+  assert_outcome (&call, OW_OUTCOME_INTERRUPTED);
+  g_assert_true (call.result->state_lost);
+  wait_until (&fixture.n_lost, 1);
+  g_assert_nonnull (strstr (fixture.lost, loss->says));
+  g_assert_nonnull (strstr (call.result->text, "not known"));
+  /* Never repeated, and bounded. */
+  g_assert_cmpuint (counted (&fixture, "runs"), ==, 1);
+  g_assert_cmpuint (counted (&fixture, "attaches"), <=, 7);
+  spin (100);
+  g_assert_cmpuint (fixture.n_lost, ==, 1);
+  call_clear (&call);
+  fixture_clear (&fixture);
+}
+
+static void
+test_silence (void)
+{
+  Fixture fixture;
+  Call call;
+
+  fixture_init (&fixture, "silence", NULL);
+  connect_well (&fixture);
+  run_call (&fixture, &call, "one");
+  assert_outcome (&call, OW_OUTCOME_OK);
+  g_assert_cmpuint (counted (&fixture, "attaches"), ==, 2);
+  g_assert_cmpuint (counted (&fixture, "runs"), ==, 1);
+  call_clear (&call);
+  fixture_clear (&fixture);
+}
+
+/* A runner that answers pings is alive, however long its command says nothing. */
+static void
+test_quiet_command (void)
+{
+  Fixture fixture;
+  Call call;
+
+  fixture_init (&fixture, "never", NULL);
+  connect_well (&fixture);
+  start_call (&fixture, &call, "one", "exec", NULL);
+  spin (2500);
+  g_assert_cmpuint (call.done, ==, 0);
+  g_assert_cmpuint (counted (&fixture, "attaches"), ==, 1);
+  ow_channel_close (fixture.channel);
+  wait_until (&call.done, 1);
+  assert_outcome (&call, OW_OUTCOME_INTERRUPTED);
+  call_clear (&call);
+  fixture_clear (&fixture);
+}
+
+static void
+test_give_up (void)
+{
+  Fixture fixture;
+  Call calls[3];
+
+  fixture_init (&fixture, "never", NULL);
+  connect_well (&fixture);
+  start_call (&fixture, &calls[0], "one", "shell", NULL);
+  start_call (&fixture, &calls[1], "two", "shell", NULL);
+  start_call (&fixture, &calls[2], "three", "shell", NULL);
+  spin (50);
+  ow_channel_give_up (fixture.channel, "the wall has ended");
+  for (gsize i = 0; i < G_N_ELEMENTS (calls); i++)
+    {
+      wait_until (&calls[i].done, 1);
+      assert_outcome (&calls[i], OW_OUTCOME_INTERRUPTED);
+      g_assert_nonnull (strstr (calls[i].result->text, "the wall has ended"));
+      call_clear (&calls[i]);
+    }
+  g_assert_cmpuint (fixture.n_lost, ==, 1);
+  g_assert_cmpstr (fixture.lost, ==, "the wall has ended");
+  fixture_clear (&fixture);
+}
+
+/* --- requests --- */
+
+static void
+on_requested (GObject      *source,
+              GAsyncResult *result,
+              gpointer      user_data)
+{
+  Call *call = user_data;
+  json_t *answer = ow_channel_request_finish (OW_CHANNEL (source), result, &call->error);
+
+  if (answer != NULL)
+    json_decref (answer);
+  call->done++;
+}
+
+static void
+test_requests (void)
+{
+  Fixture fixture;
+  Call call;
+
+  fixture_init (&fixture, "honest", NULL);
+  call = (Call) { .fixture = &fixture };
+  ow_channel_request_async (fixture.channel, OW_MCP_PING, NULL, NULL, on_requested, &call);
+  wait_until (&call.done, 1);
+  g_assert_error (call.error, OW_ERROR, OW_ERROR_FAILED);
+  call_clear (&call);
+
+  connect_well (&fixture);
+  ow_channel_request_async (fixture.channel, OW_MCP_PING, NULL, NULL, on_requested, &call);
+  wait_until (&call.done, 2);
+  g_assert_no_error (call.error);
+  ow_channel_request_async (fixture.channel, "openworker/none", NULL, NULL, on_requested,
+                            &call);
+  wait_until (&call.done, 3);
+  g_assert_error (call.error, OW_ERROR, OW_ERROR_FAILED);
+  call_clear (&call);
+  fixture_clear (&fixture);
+}
+
+static void
+test_request_deadline (void)
+{
+  OwChannelTimes times = quick;
+  Fixture fixture;
+  Call call;
+  Call request;
+
+  times.request_ms = 200;
+  times.silence_ms = 20000;
+  fixture_init (&fixture, "silence-always", &times);
+  connect_well (&fixture);
+  start_call (&fixture, &call, "one", "shell", NULL);
+  request = (Call) { .fixture = &fixture };
+  spin (100);
+  ow_channel_request_async (fixture.channel, OW_MCP_PING, NULL, NULL, on_requested,
+                            &request);
+  wait_until (&request.done, 1);
+  g_assert_error (request.error, OW_ERROR, OW_ERROR_TIMED_OUT);
+  call_clear (&request);
+  ow_channel_close (fixture.channel);
+  wait_until (&call.done, 1);
+  call_clear (&call);
+  fixture_clear (&fixture);
+}
+
+static void
+add_table (const char     *prefix,
+           const char     *name,
+           gconstpointer   data,
+           GTestDataFunc   func)
+{
+  g_autofree char *path = g_strconcat (prefix, name, NULL);
+
+  g_test_add_data_func (path, data, func);
+}
+
+int
+main (int    argc,
+      char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+  g_test_add_data_func ("/channel/connect", "honest", test_connect);
+  g_test_add_data_func ("/channel/P02/banner", "banner", test_connect);
+  for (gsize i = 0; i < G_N_ELEMENTS (refusals); i++)
+    add_table ("/channel/refused/", refusals[i].behaviour, &refusals[i], test_refused);
+  g_test_add_func ("/channel/refused/no-program", test_no_program);
+  for (gsize i = 0; i < G_N_ELEMENTS (few_lies); i++)
+    add_table ("/channel/P03/few/", few_lies[i], few_lies[i], test_few_lies);
+  for (gsize i = 0; i < G_N_ELEMENTS (many_lies); i++)
+    add_table ("/channel/P03/untrusted/", many_lies[i], many_lies[i], test_untrusted);
+  g_test_add_func ("/channel/P03/two-replies", test_two_replies);
+  g_test_add_func ("/channel/P03/claims", test_claims);
+  g_test_add_func ("/channel/P03/no-result", test_no_result);
+  g_test_add_func ("/channel/refused-call", test_refused_call);
+  g_test_add_func ("/channel/huge", test_huge);
+  g_test_add_func ("/channel/P02/long-line", test_long_line);
+  g_test_add_func ("/channel/bad-calls", test_bad_calls);
+  g_test_add_func ("/channel/cancel", test_cancel);
+  g_test_add_func ("/channel/cancel-before", test_cancel_before);
+  g_test_add_data_func ("/channel/P03/reply-after-cancel", "late", test_reply_after_cancel);
+  g_test_add_data_func ("/channel/P04/no-reply-to-cancel", "mute", test_reply_after_cancel);
+  g_test_add_func ("/channel/P04/deadline", test_deadline);
+  g_test_add_data_func ("/channel/P13/running", "break-running", test_break_joined);
+  g_test_add_data_func ("/channel/P13/finished", "break-finished", test_break_joined);
+  for (gsize i = 0; i < G_N_ELEMENTS (losses); i++)
+    add_table ("/channel/P13/lost/", losses[i].behaviour, &losses[i], test_break_lost);
+  g_test_add_func ("/channel/silence", test_silence);
+  g_test_add_func ("/channel/quiet-command", test_quiet_command);
+  g_test_add_func ("/channel/give-up", test_give_up);
+  g_test_add_func ("/channel/requests", test_requests);
+  g_test_add_func ("/channel/request-deadline", test_request_deadline);
+  return g_test_run ();
+}
