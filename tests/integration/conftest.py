@@ -46,7 +46,8 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_generate_tests(metafunc):
-    if "account_kind" in metafunc.fixturenames:
+    named = [str(marker.args[0]) for marker in metafunc.definition.iter_markers("parametrize")]
+    if "account_kind" in metafunc.fixturenames and not any("account_kind" in n for n in named):
         kinds = ["root", "ordinary"] if os.geteuid() == 0 else ["ordinary"]
         metafunc.parametrize("account_kind", kinds, indirect=True)
 
