@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "ow-bubblewrap-explain-private.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/ow-error.h"
+#include "base/ow-text.h"
+
+#define REFUSED "Sessions on this machine are refused"
+
+/* The distribution's own profile gives bwrap the right and takes it from what bwrap
+ * runs; the global switch would give it to every program. */
+#define LOAD_PROFILE \
+  "Run: sudo sh -c 'apt-get install -y apparmor-profiles && cp " \
+  "/usr/share/apparmor/extra-profiles/bwrap-userns-restrict /etc/apparmor.d/ && " \
+  "apparmor_parser -r /etc/apparmor.d/bwrap-userns-restrict'"
+
+static int
+read_number (const char *path)
+{
+  g_autofree char *text = NULL;
+
+  if (!g_file_get_contents (path, &text, NULL, NULL))
+    return -1;
+  return (int) CLAMP (strtol (text, NULL, 10), 0, G_MAXINT);
+}
+
+void
+ow_bubblewrap_explain_read (OwBubblewrapFacts *facts)
+{
+  facts->userns_clone = read_number ("/proc/sys/kernel/unprivileged_userns_clone");
+  facts->apparmor_restrict =
+    read_number ("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
+  facts->max_userns = read_number ("/proc/sys/user/max_user_namespaces");
+  facts->container = access ("/.dockerenv", F_OK) == 0 ||
+                     access ("/run/.containerenv", F_OK) == 0 ||
+                     access ("/run/systemd/container", F_OK) == 0;
+  facts->root = geteuid () == 0;
+}
+
+static gboolean
+says (const char *errors,
+      const char *text)
+{
+  return errors != NULL && strstr (errors, text) != NULL;
+}
+
+static gboolean
+lacks_namespaces (const char *errors)
+{
+  return says (errors, "setting up uid map") || says (errors, "No permissions to create") ||
+         says (errors, "Creating new namespace failed") || says (errors, "RTM_NEWADDR") ||
+         says (errors, "Operation not permitted") || says (errors, "Permission denied") ||
+         says (errors, "No space left on device");
+}
+
+void
+ow_bubblewrap_explain (const OwBubblewrapFacts *facts,
+                       const char              *errors,
+                       GError                 **error)
+{
+  g_autofree char *shown = ow_text_shorten (errors != NULL ? errors : "", 300, TRUE);
+
+  if (says (errors, "Unknown option"))
+    {
+      ow_error_setf (error, OW_ERROR_REFUSED, "Run: sudo apt install --only-upgrade bubblewrap",
+                     REFUSED ": the installed bubblewrap is too old (%s)", shown);
+      return;
+    }
+  if (lacks_namespaces (errors))
+    {
+      if (facts->max_userns == 0)
+        {
+          ow_error_set (error, OW_ERROR_REFUSED, REFUSED,
+                        "user namespaces are switched off (user.max_user_namespaces is 0)",
+                        "Run: sudo sysctl -w user.max_user_namespaces=15000");
+          return;
+        }
+      if (!facts->root && facts->userns_clone == 0)
+        {
+          ow_error_set (error, OW_ERROR_REFUSED, REFUSED,
+                        "ordinary accounts may not make user namespaces "
+                        "(kernel.unprivileged_userns_clone is 0)",
+                        "Run: sudo sysctl -w kernel.unprivileged_userns_clone=1");
+          return;
+        }
+      if (!facts->root && facts->apparmor_restrict > 0)
+        {
+          ow_error_set (error, OW_ERROR_REFUSED, REFUSED,
+                        "AppArmor lets no program make user namespaces that has no profile for it, "
+                        "and /usr/bin/bwrap has none", LOAD_PROFILE);
+          return;
+        }
+      if (facts->container)
+        {
+          ow_error_setf (error, OW_ERROR_REFUSED,
+                         "Run OpenWorker on the host, not in the container.",
+                         REFUSED ": the container that this program runs in forbids namespaces (%s)",
+                         shown);
+          return;
+        }
+    }
+  ow_error_setf (error, OW_ERROR_REFUSED,
+                 "Run /usr/bin/bwrap --unshare-all --ro-bind / / true, which shows the same fault.",
+                 REFUSED ": bubblewrap cannot raise the wall (%s)",
+                 shown[0] != '\0' ? shown : "it gave no reason");
+}

@@ -1,0 +1,637 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "ow-bubblewrap-provider-private.h"
+
+#include <pwd.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/ow-error.h"
+#include "base/ow-paths.h"
+#include "base/ow-state.h"
+#include "base/ow-text.h"
+#include "ow-bubblewrap-args-private.h"
+#include "ow-bubblewrap-explain-private.h"
+#include "ow-bubblewrap-launch-private.h"
+#include "ow-landlock-check-private.h"
+#include "ow-ready-process-private.h"
+#include "ow-seccomp-private.h"
+#include "ow-wall-instance-private.h"
+#include "sandbox/ow-registry.h"
+#include "wire/ow-json.h"
+
+#define TRIAL_MS   20000
+#define READY_MS   30000
+#define OUTPUT_CAP 16384
+
+#define REFUSED "Sessions on this machine are refused"
+
+struct _OwBubblewrapProvider {
+  GObject parent_instance;
+
+  char *program; /* (owned) */
+};
+
+static void ow_bubblewrap_provider_iface_init (OwSandboxProviderInterface *iface);
+
+G_DEFINE_FINAL_TYPE_WITH_CODE (OwBubblewrapProvider, ow_bubblewrap_provider, G_TYPE_OBJECT,
+                               G_IMPLEMENT_INTERFACE (OW_TYPE_SANDBOX_PROVIDER,
+                                                      ow_bubblewrap_provider_iface_init))
+
+/* Can a sandbox forbid itself further user namespaces here? Does not change while the
+ * machine is up. */
+static enum { USERNS_UNKNOWN, USERNS_FORBIDDEN, USERNS_BY_FILTER } userns_state;
+
+/* One check or start under way. */
+typedef struct {
+  OwSandboxPlan      *plan;   /* (nullable) NULL: a check */
+  OwBubblewrapLaunch *launch; /* (owned) of the child that is being started */
+  gboolean            disable_userns;
+  OwReadyProcess     *proxy;  /* (owned) (nullable) */
+  OwReadyProcess     *serve;  /* (owned) (nullable) */
+  GBytes             *hosts;  /* (owned) (nullable) the proxy's list on its way */
+} Raise;
+
+static void
+raise_free (Raise *raise)
+{
+  g_clear_object (&raise->serve);
+  g_clear_object (&raise->proxy);
+  g_clear_pointer (&raise->launch, ow_bubblewrap_launch_free);
+  g_clear_pointer (&raise->hosts, g_bytes_unref);
+  g_free (raise);
+}
+
+static void
+fail_task (GTask  *task,
+           GError *error)
+{
+  g_task_return_error (task, error);
+  g_object_unref (task);
+}
+
+static char *
+get_user_name (uid_t uid)
+{
+  g_autofree char *buffer = g_malloc (16384);
+  struct passwd *found = NULL;
+  struct passwd entry;
+
+  if (getpwuid_r (uid, &entry, buffer, 16384, &found) != 0 || found == NULL)
+    return g_strdup (ow_bubblewrap_args_user (NULL));
+  return g_strdup (ow_bubblewrap_args_user (found->pw_name));
+}
+
+static gboolean
+check_program (const char *path,
+               const char *next,
+               GError    **error)
+{
+  struct stat st;
+
+  if (stat (path, &st) == 0 && S_ISREG (st.st_mode) && access (path, X_OK) == 0)
+    return TRUE;
+  ow_error_setf (error, OW_ERROR_REFUSED, next, REFUSED ": %s is not there or cannot be run", path);
+  return FALSE;
+}
+
+static gboolean
+check_machine (OwBubblewrapProvider *self,
+               const OwSandboxPlan  *plan,
+               GError              **error)
+{
+  g_autofree char *runner = plan != NULL ? g_strdup (plan->runner)
+                                         : ow_paths_get_libexec ("openworker-runner");
+  g_autofree char *proxy = plan != NULL ? g_strdup (plan->proxy)
+                                        : ow_paths_get_libexec ("openworker-proxy");
+
+  return ow_landlock_check (error) > 0 &&
+         check_program (self->program, "Run: sudo apt install bubblewrap", error) &&
+         check_program (runner, "Install OpenWorker again.", error) &&
+         check_program (proxy, "Install OpenWorker again.", error);
+}
+
+/* The system's top-level names, as they are on this machine: links on a merged /usr. */
+static guint
+read_links (OwBubblewrapLink *links,
+            char            **targets)
+{
+  static const char * const names[] = { "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32" };
+  guint n = 0;
+
+  for (gsize i = 0; i < G_N_ELEMENTS (names); i++)
+    {
+      struct stat st;
+
+      if (lstat (names[i], &st) != 0 || !(S_ISLNK (st.st_mode) || S_ISDIR (st.st_mode)))
+        continue;
+      targets[n] = S_ISLNK (st.st_mode) ? g_file_read_link (names[i], NULL) : NULL;
+      links[n].name = names[i];
+      links[n].target = targets[n];
+      n++;
+    }
+  return n;
+}
+
+static int
+hand_text (OwBubblewrapLaunch *launch,
+           const char         *text,
+           GError            **error)
+{
+  return ow_bubblewrap_launch_hand_data (launch, text, strlen (text), error);
+}
+
+static gboolean
+hand_system (OwBubblewrapLaunch *launch,
+             OwBubblewrapArgs   *args,
+             gid_t               gid,
+             GError            **error)
+{
+  g_autofree char *passwd = ow_bubblewrap_args_passwd (args->uid, gid, args->user,
+                                                       args->plan != NULL ? args->plan->home
+                                                                          : "/tmp");
+  g_autofree char *group = ow_bubblewrap_args_group (gid, args->user);
+  int filter = ow_seccomp_make_filter (error);
+
+  if (filter < 0)
+    return FALSE;
+  args->fds.seccomp = ow_bubblewrap_launch_hand_fd (launch, filter, error);
+  close (filter);
+  return args->fds.seccomp >= 0 &&
+         (args->fds.passwd = hand_text (launch, passwd, error)) >= 0 &&
+         (args->fds.group = hand_text (launch, group, error)) >= 0 &&
+         (args->fds.nsswitch = hand_text (launch, "passwd: files\ngroup: files\nhosts: files dns\n",
+                                          error)) >= 0 &&
+         (args->fds.hosts = hand_text (launch, "127.0.0.1 localhost openworker\n::1 localhost\n",
+                                       error)) >= 0 &&
+         (args->fds.resolv = hand_text (launch, "", error)) >= 0;
+}
+
+/* Checks each folder once more, by its descriptor, at the last moment before it is handed on. */
+static gboolean
+hand_plan (OwBubblewrapLaunch *launch,
+           OwBubblewrapArgs   *args,
+           int                *folder_fds,
+           GError            **error)
+{
+  const OwSandboxPlan *plan = args->plan;
+
+  for (guint i = 0; i < plan->folders->len; i++)
+    {
+      const OwFolder *folder = g_ptr_array_index (plan->folders, i);
+
+      if (!ow_folder_check (folder, error))
+        return FALSE;
+      folder_fds[i] = ow_bubblewrap_launch_hand_place (launch, folder->fd, error);
+      if (folder_fds[i] < 0)
+        return FALSE;
+    }
+  args->fds.folders = folder_fds;
+  return (args->fds.home = ow_bubblewrap_launch_hand_path (launch, plan->home, error)) >= 0 &&
+         (args->fds.run_dir = ow_bubblewrap_launch_hand_path (launch, plan->run_dir, error)) >= 0 &&
+         (args->fds.runner = ow_bubblewrap_launch_hand_path (launch, plan->runner, error)) >= 0;
+}
+
+/* Makes the launch and bwrap's argv for @raise: a trial, or with @serve the wall. */
+static char **
+prepare_bwrap (OwBubblewrapProvider *self,
+               Raise                *raise,
+               gboolean              serve,
+               GError              **error)
+{
+  const OwSandboxPlan *plan = raise->plan;
+  uid_t uid = plan != NULL ? plan->uid : geteuid ();
+  gid_t gid = plan != NULL ? plan->gid : getegid ();
+  g_autofree char *user = get_user_name (uid);
+  g_autofree int *folder_fds = plan != NULL ? g_new0 (int, plan->folders->len) : NULL;
+  g_autoptr (OwBubblewrapLaunch) launch = ow_bubblewrap_launch_new (uid, gid);
+  g_autoptr (GBytes) packed = NULL;
+  g_auto (GStrv) options = NULL;
+  g_auto (GStrv) targets = g_new0 (char *, 8);
+  OwBubblewrapLink links[8] = { 0 };
+  OwBubblewrapArgs args = {
+    .program = self->program, .plan = serve ? plan : NULL, .uid = uid, .user = user,
+    .disable_userns = raise->disable_userns, .links = links,
+  };
+
+  args.n_links = read_links (links, targets);
+  if (!hand_system (launch, &args, gid, error) ||
+      (serve && !hand_plan (launch, &args, folder_fds, error)))
+    return NULL;
+  options = ow_bubblewrap_args_options (&args);
+  packed = ow_bubblewrap_args_pack (options);
+  args.fds.args = ow_bubblewrap_launch_hand_data (launch, g_bytes_get_data (packed, NULL),
+                                                  g_bytes_get_size (packed), error);
+  if (args.fds.args < 0)
+    return NULL;
+  g_clear_pointer (&raise->launch, ow_bubblewrap_launch_free);
+  raise->launch = g_steal_pointer (&launch);
+  return ow_bubblewrap_args_argv (&args);
+}
+
+/* The environment of bwrap and the proxy themselves; by the mark a leftover is found. */
+static char **
+make_environment (const OwSandboxPlan *plan)
+{
+  char **envp = g_environ_setenv (NULL, "PATH", "/usr/bin:/bin", TRUE);
+
+  if (plan != NULL)
+    envp = g_environ_setenv (envp, "OPENWORKER_SANDBOX", plan->id, TRUE);
+  return envp;
+}
+
+static void run_trial (GTask *task);
+static void start_proxy (GTask *task);
+
+/* TRUE when the next trial, without --disable-userns, was begun. */
+static gboolean
+take_trial (GTask           *task,
+            OwProcessResult *result)
+{
+  Raise *raise = g_task_get_task_data (task);
+  OwBubblewrapFacts facts;
+  g_autofree char *text = NULL;
+  g_autofree char *shown = NULL;
+  GError *error = NULL;
+
+  if (WIFEXITED (result->status) && WEXITSTATUS (result->status) == 0)
+    {
+      userns_state = raise->disable_userns ? USERNS_FORBIDDEN : USERNS_BY_FILTER;
+      return FALSE;
+    }
+  if (raise->disable_userns)
+    {
+      raise->disable_userns = FALSE;
+      run_trial (task);
+      return TRUE;
+    }
+  text = ow_text_from_bytes (g_bytes_get_data (result->error_output, NULL),
+                             (gssize) g_bytes_get_size (result->error_output));
+  shown = ow_text_visible (text);
+  ow_bubblewrap_explain_read (&facts);
+  ow_bubblewrap_explain (&facts, g_strstrip (shown), &error);
+  fail_task (task, error);
+  return TRUE;
+}
+
+static void
+on_trial (GObject      *object,
+          GAsyncResult *async_result,
+          gpointer      user_data)
+{
+  GTask *task = user_data;
+  Raise *raise = g_task_get_task_data (task);
+  GError *error = NULL;
+  g_autoptr (OwProcessResult) result = ow_process_run_finish (async_result, &error);
+
+  if (result == NULL)
+    {
+      fail_task (task, error);
+      return;
+    }
+  if (take_trial (task, result))
+    return;
+  if (raise->plan != NULL)
+    {
+      start_proxy (task);
+      return;
+    }
+  g_task_return_boolean (task, TRUE);
+  g_object_unref (task);
+}
+
+static void
+run_trial (GTask *task)
+{
+  OwBubblewrapProvider *self = g_task_get_source_object (task);
+  Raise *raise = g_task_get_task_data (task);
+  GError *error = NULL;
+  g_auto (GStrv) argv = prepare_bwrap (self, raise, FALSE, &error);
+  g_auto (GStrv) envp = make_environment (raise->plan);
+  OwProcessOptions options = {
+    .argv = (const char * const *) argv, .envp = (const char * const *) envp,
+    .stdout_pipe = TRUE, .stderr_pipe = TRUE,
+  };
+
+  if (argv == NULL)
+    {
+      fail_task (task, error);
+      return;
+    }
+  ow_bubblewrap_launch_apply (raise->launch, &options);
+  ow_process_run_async (&options, TRIAL_MS, OUTPUT_CAP, g_task_get_cancellable (task), on_trial,
+                        task);
+}
+
+static void
+on_serve_ready (GObject      *object,
+                GAsyncResult *result,
+                gpointer      user_data)
+{
+  GTask *task = user_data;
+  Raise *raise = g_task_get_task_data (task);
+  g_autoptr (GError) reason = NULL;
+  GError *error = NULL;
+
+  if (ow_ready_process_wait_finish (OW_READY_PROCESS (object), result, &reason))
+    {
+      g_task_return_pointer (task,
+                             ow_wall_instance_new (raise->plan, g_steal_pointer (&raise->serve),
+                                                   g_steal_pointer (&raise->proxy)),
+                             g_object_unref);
+      g_object_unref (task);
+      return;
+    }
+  if (g_error_matches (reason, OW_ERROR, OW_ERROR_FAILED))
+    {
+      OwBubblewrapFacts facts;
+      g_autofree char *text = ow_ready_process_get_errors (OW_READY_PROCESS (object));
+
+      ow_bubblewrap_explain_read (&facts);
+      if (g_str_has_prefix (text, "bwrap:"))
+        ow_bubblewrap_explain (&facts, text, &error);
+      else
+        ow_error_setf (&error, OW_ERROR_REFUSED, "Install OpenWorker again if this stays.",
+                       "The session is refused: %s", reason->message);
+    }
+  else
+    {
+      error = g_steal_pointer (&reason);
+    }
+  fail_task (task, error);
+}
+
+static gboolean
+record_serve (const OwSandboxPlan *plan,
+              OwProcess           *process,
+              GError             **error)
+{
+  OwRegistryEntry entry = {
+    .id = plan->id, .session = plan->session, .provider = (char *) "bubblewrap",
+    .home = plan->home, .run_dir = plan->run_dir, .main_pid = ow_process_get_pid (process),
+  };
+
+  entry.main_start = ow_registry_process_start (entry.main_pid);
+  return ow_registry_put (&entry, error);
+}
+
+static void
+start_serve (GTask *task)
+{
+  OwBubblewrapProvider *self = g_task_get_source_object (task);
+  Raise *raise = g_task_get_task_data (task);
+  GError *error = NULL;
+  g_auto (GStrv) argv = prepare_bwrap (self, raise, TRUE, &error);
+  g_auto (GStrv) envp = make_environment (raise->plan);
+  OwProcessOptions options = {
+    .argv = (const char * const *) argv, .envp = (const char * const *) envp,
+    .stdout_pipe = TRUE, .stderr_pipe = TRUE,
+  };
+  OwProcess *process;
+
+  if (argv == NULL)
+    {
+      fail_task (task, error);
+      return;
+    }
+  ow_bubblewrap_launch_apply (raise->launch, &options);
+  process = ow_process_spawn (&options, &error);
+  if (process == NULL)
+    {
+      fail_task (task, error);
+      return;
+    }
+  raise->serve = ow_ready_process_new (process, "The sandbox");
+  if (!record_serve (raise->plan, process, &error))
+    {
+      fail_task (task, error);
+      return;
+    }
+  ow_state_reach ("bwrap-started");
+  ow_ready_process_wait_async (raise->serve, READY_MS, g_task_get_cancellable (task),
+                               on_serve_ready, task);
+}
+
+static void
+on_proxy_ready (GObject      *object,
+                GAsyncResult *result,
+                gpointer      user_data)
+{
+  GTask *task = user_data;
+  GError *error = NULL;
+
+  if (!ow_ready_process_wait_finish (OW_READY_PROCESS (object), result, &error))
+    {
+      fail_task (task, error);
+      return;
+    }
+  ow_state_reach ("proxy-started");
+  start_serve (task);
+}
+
+/* A list that cannot be written means a proxy that never says "ready". */
+static void
+on_hosts_written (GObject      *object,
+                  GAsyncResult *result,
+                  gpointer      user_data)
+{
+  g_autoptr (GTask) task = user_data;
+
+  g_output_stream_write_all_finish (G_OUTPUT_STREAM (object), result, NULL, NULL);
+}
+
+static GBytes *
+make_host_list (GPtrArray *hosts)
+{
+  json_t *list = json_array ();
+  json_t *root = json_object ();
+  g_autoptr (GString) line = g_string_new (NULL);
+  char *text;
+
+  for (guint i = 0; hosts != NULL && i < hosts->len; i++)
+    {
+      const OwHost *host = g_ptr_array_index (hosts, i);
+      json_t *entry = json_object ();
+
+      json_object_set_new (entry, "host", json_string (host->host));
+      json_object_set_new (entry, "port", json_integer (host->port));
+      json_array_append_new (list, entry);
+    }
+  json_object_set_new (root, "allow", list);
+  text = ow_json_dump (root, NULL);
+  json_decref (root);
+  g_string_append (line, text != NULL ? text : "{\"allow\":[]}");
+  g_string_append_c (line, '\n');
+  free (text);
+  return g_bytes_new (line->str, line->len);
+}
+
+static OwProcess *
+spawn_proxy (Raise   *raise,
+             GError **error)
+{
+  const OwSandboxPlan *plan = raise->plan;
+  g_autoptr (OwBubblewrapLaunch) launch = ow_bubblewrap_launch_new (plan->uid, plan->gid);
+  g_autofree char *program = ow_bubblewrap_launch_reach_path (launch, plan->proxy, error);
+  g_autofree char *dir = program != NULL
+                           ? ow_bubblewrap_launch_reach_path (launch, plan->run_dir, error) : NULL;
+  g_autofree char *socket = dir != NULL ? g_build_filename (dir, "proxy.sock", NULL) : NULL;
+  const char *argv[] = { program, "--socket", socket, NULL };
+  g_auto (GStrv) envp = make_environment (plan);
+  OwProcessOptions options = {
+    .argv = argv, .envp = (const char * const *) envp, .stdin_pipe = TRUE, .stdout_pipe = TRUE,
+    .stderr_pipe = TRUE,
+  };
+
+  if (socket == NULL)
+    return NULL;
+  ow_bubblewrap_launch_apply (launch, &options);
+  return ow_process_spawn (&options, error);
+}
+
+static void
+start_proxy (GTask *task)
+{
+  Raise *raise = g_task_get_task_data (task);
+  GError *error = NULL;
+  OwProcess *process = spawn_proxy (raise, &error);
+
+  if (process == NULL)
+    {
+      fail_task (task, error);
+      return;
+    }
+  raise->proxy = ow_ready_process_new (process, "The network proxy");
+  raise->hosts = make_host_list (raise->plan->hosts);
+  g_output_stream_write_all_async (ow_process_get_stdin (process),
+                                   g_bytes_get_data (raise->hosts, NULL),
+                                   g_bytes_get_size (raise->hosts), G_PRIORITY_DEFAULT, NULL,
+                                   on_hosts_written, g_object_ref (task));
+  ow_ready_process_wait_async (raise->proxy, READY_MS, g_task_get_cancellable (task),
+                               on_proxy_ready, task);
+}
+
+static GTask *
+begin (OwBubblewrapProvider *self,
+       OwSandboxPlan        *plan,
+       gpointer              tag,
+       GCancellable         *cancellable,
+       GAsyncReadyCallback   callback,
+       gpointer              user_data)
+{
+  GTask *task = g_task_new (self, cancellable, callback, user_data);
+  Raise *raise = g_new0 (Raise, 1);
+
+  raise->plan = plan;
+  raise->disable_userns = userns_state != USERNS_BY_FILTER;
+  g_task_set_source_tag (task, tag);
+  g_task_set_task_data (task, raise, (GDestroyNotify) raise_free);
+  return task;
+}
+
+static void
+check_async (OwSandboxProvider  *provider,
+             GCancellable       *cancellable,
+             GAsyncReadyCallback callback,
+             gpointer            user_data)
+{
+  OwBubblewrapProvider *self = OW_BUBBLEWRAP_PROVIDER (provider);
+  GTask *task = begin (self, NULL, check_async, cancellable, callback, user_data);
+  GError *error = NULL;
+
+  if (check_machine (self, NULL, &error))
+    run_trial (task);
+  else
+    fail_task (task, error);
+}
+
+static gboolean
+check_finish (OwSandboxProvider *provider,
+              GAsyncResult      *result,
+              GError           **error)
+{
+  g_return_val_if_fail (g_task_is_valid (result, provider), FALSE);
+
+  return g_task_propagate_boolean (G_TASK (result), error);
+}
+
+static void
+start_async (OwSandboxProvider  *provider,
+             OwSandboxPlan      *plan,
+             GCancellable       *cancellable,
+             GAsyncReadyCallback callback,
+             gpointer            user_data)
+{
+  OwBubblewrapProvider *self = OW_BUBBLEWRAP_PROVIDER (provider);
+  GTask *task = begin (self, plan, start_async, cancellable, callback, user_data);
+  GError *error = NULL;
+
+  if (!check_machine (self, plan, &error))
+    fail_task (task, error);
+  else if (userns_state == USERNS_UNKNOWN)
+    run_trial (task);
+  else
+    start_proxy (task);
+}
+
+static OwSandboxInstance *
+start_finish (OwSandboxProvider *provider,
+              GAsyncResult      *result,
+              GError           **error)
+{
+  g_return_val_if_fail (g_task_is_valid (result, provider), NULL);
+
+  return g_task_propagate_pointer (G_TASK (result), error);
+}
+
+static OwLevel
+get_level (OwSandboxProvider *provider)
+{
+  return OW_LEVEL_BUBBLEWRAP;
+}
+
+static void
+ow_bubblewrap_provider_iface_init (OwSandboxProviderInterface *iface)
+{
+  iface->get_level = get_level;
+  iface->check_async = check_async;
+  iface->check_finish = check_finish;
+  iface->start_async = start_async;
+  iface->start_finish = start_finish;
+}
+
+static void
+ow_bubblewrap_provider_finalize (GObject *object)
+{
+  g_free (OW_BUBBLEWRAP_PROVIDER (object)->program);
+  G_OBJECT_CLASS (ow_bubblewrap_provider_parent_class)->finalize (object);
+}
+
+static void
+ow_bubblewrap_provider_class_init (OwBubblewrapProviderClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = ow_bubblewrap_provider_finalize;
+}
+
+static void
+ow_bubblewrap_provider_init (OwBubblewrapProvider *self)
+{
+}
+
+OwBubblewrapProvider *
+ow_bubblewrap_provider_new (void)
+{
+  return ow_bubblewrap_provider_new_with (OW_BUBBLEWRAP_PROGRAM);
+}
+
+OwBubblewrapProvider *
+ow_bubblewrap_provider_new_with (const char *program)
+{
+  OwBubblewrapProvider *self = g_object_new (OW_TYPE_BUBBLEWRAP_PROVIDER, NULL);
+
+  self->program = g_strdup (program);
+  return self;
+}

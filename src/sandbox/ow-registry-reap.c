@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "ow-registry-private.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/ow-error.h"
+#include "base/ow-file.h"
+#include "base/ow-paths.h"
+
+#define MARK      "OPENWORKER_SANDBOX="
+#define PASSES    100
+#define PASS_US   20000
+
+static char *
+get_path (const char *id,
+          const char *suffix)
+{
+  g_autofree char *dir = ow_paths_get_registry_dir ();
+  g_autofree char *name = g_strconcat (id, suffix, NULL);
+
+  return g_build_filename (dir, name, NULL);
+}
+
+/* A pid may be another process by the time it is signalled; a pidfd may not. Start time
+ * 0 means any. */
+static gboolean
+kill_process (GPid    pid,
+              guint64 start)
+{
+  int fd = (int) syscall (SYS_pidfd_open, pid, 0);
+  gboolean there;
+
+  if (fd < 0)
+    return FALSE;
+  there = ow_registry_process_start (pid) != 0 &&
+          (start == 0 || ow_registry_process_start (pid) == start);
+  if (there)
+    syscall (SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0);
+  close (fd);
+  return there;
+}
+
+static gboolean
+carries_mark (GPid        pid,
+              const char *mark)
+{
+  g_autofree char *name = g_strdup_printf ("/proc/%d/environ", pid);
+  g_autofree char *text = NULL;
+  gsize length = 0;
+  gsize at = 0;
+
+  if (!g_file_get_contents (name, &text, &length, NULL))
+    return FALSE;
+  while (at < length)
+    {
+      if (strcmp (text + at, mark) == 0)
+        return TRUE;
+      at += strlen (text + at) + 1;
+    }
+  return FALSE;
+}
+
+/* Kills what carries the mark of sandbox @id; returns how many were there. */
+static guint
+kill_marked (const char *id)
+{
+  g_autofree char *mark = g_strconcat (MARK, id, NULL);
+  DIR *dir = opendir ("/proc");
+  struct dirent *entry;
+  guint found = 0;
+
+  if (dir == NULL)
+    return 0;
+  while ((entry = readdir (dir)) != NULL)
+    {
+      guint64 pid = 0;
+      guint64 start;
+
+      if (!g_ascii_string_to_unsigned (entry->d_name, 10, 2, G_MAXINT, &pid, NULL) ||
+          (GPid) pid == getpid ())
+        continue;
+      start = ow_registry_process_start ((GPid) pid);
+      if (start != 0 && carries_mark ((GPid) pid, mark) && kill_process ((GPid) pid, start))
+        found++;
+    }
+  closedir (dir);
+  return found;
+}
+
+/* A process that forks while it is looked for is caught by the next pass. */
+static gboolean
+end_processes (const OwRegistryRecord *record,
+               GError                **error)
+{
+  const OwRegistryEntry *entry = &record->entry;
+
+  for (guint pass = 0; pass < PASSES; pass++)
+    {
+      guint left = 0;
+
+      if (entry->main_pid > 1 && entry->main_start != 0 && entry->main_pid != getpid () &&
+          kill_process (entry->main_pid, entry->main_start))
+        left++;
+      left += kill_marked (entry->id);
+      if (left == 0)
+        return TRUE;
+      g_usleep (PASS_US);
+    }
+  ow_error_setf (error, OW_ERROR_FAILED, "It is tried again at the next start.",
+                 "Processes of the killed session %s do not end", entry->session);
+  return FALSE;
+}
+
+static gboolean
+owner_lives (const OwRegistryRecord *record)
+{
+  g_autofree char *boot = ow_registry_boot_id ();
+
+  return strcmp (boot, record->boot_id) == 0 &&
+         ow_registry_process_start (record->owner_pid) == record->owner_start &&
+         record->owner_start != 0;
+}
+
+static gboolean
+reap_record (const OwRegistryRecord *record,
+             GError                **error)
+{
+  const OwRegistryEntry *entry = &record->entry;
+  g_autofree char *boot = ow_registry_boot_id ();
+  g_autofree char *file = get_path (entry->id, ".json");
+  g_autofree char *lock = get_path (entry->id, ".lock");
+
+  /* After a restart of the machine no process of it is left, and the numbers are others'. */
+  if (strcmp (boot, record->boot_id) == 0 && !end_processes (record, error))
+    return FALSE;
+  if (!ow_file_remove_tree (entry->run_dir, error) || !ow_file_remove_tree (entry->home, error))
+    return FALSE;
+  unlink (file);
+  unlink (lock);
+  return TRUE;
+}
+
+/* An entry that says nothing we could act on is kept for a person to look at, out of
+ * the way. */
+static void
+move_aside (const char *id)
+{
+  g_autofree char *file = get_path (id, ".json");
+  g_autofree char *aside = get_path (id, ".json.damaged");
+  g_autofree char *lock = get_path (id, ".lock");
+
+  if (rename (file, aside) == 0)
+    g_debug ("Registry entry %s is damaged and was moved to %s", file, aside);
+  unlink (lock);
+}
+
+static gboolean
+reap_one (const char *id,
+          guint      *reaped,
+          GError    **error)
+{
+  OwRegistryRecord record;
+  g_autofree char *file = get_path (id, ".json");
+  g_autofree char *lock = get_path (id, ".lock");
+  gboolean good = TRUE;
+  int fd = ow_registry_lock_dead (id);
+
+  if (fd < 0)
+    return TRUE; /* its owner lives */
+  if (access (file, F_OK) != 0)
+    {
+      unlink (lock);
+    }
+  else if (!ow_registry_read (id, &record))
+    {
+      move_aside (id);
+    }
+  else
+    {
+      if (!owner_lives (&record))
+        {
+          good = reap_record (&record, error);
+          if (good)
+            (*reaped)++;
+        }
+      ow_registry_record_clear (&record);
+    }
+  close (fd);
+  return good;
+}
+
+/* Ids of all entries and of locks left without one. */
+static GHashTable *
+list_ids (void)
+{
+  g_autofree char *path = ow_paths_get_registry_dir ();
+  GHashTable *ids = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  DIR *dir = opendir (path);
+  struct dirent *entry;
+
+  while (dir != NULL && (entry = readdir (dir)) != NULL)
+    {
+      const char *dot = strchr (entry->d_name, '.');
+      g_autofree char *id = dot != NULL
+                              ? g_strndup (entry->d_name, (gsize) (dot - entry->d_name)) : NULL;
+
+      if (id != NULL && ow_registry_is_id (id) &&
+          (strcmp (dot, ".json") == 0 || strcmp (dot, ".lock") == 0))
+        g_hash_table_add (ids, g_steal_pointer (&id));
+    }
+  if (dir != NULL)
+    closedir (dir);
+  return ids;
+}
+
+gboolean
+ow_registry_reap (guint   *reaped,
+                  GError **error)
+{
+  g_autoptr (GHashTable) ids = list_ids ();
+  GHashTableIter iter;
+  gpointer id;
+  guint count = 0;
+  gboolean good = TRUE;
+
+  g_hash_table_iter_init (&iter, ids);
+  while (g_hash_table_iter_next (&iter, &id, NULL))
+    {
+      g_autoptr (GError) reason = NULL;
+
+      /* One that cannot be cleared away must not keep the others from it. */
+      if (!reap_one (id, &count, &reason))
+        {
+          if (good)
+            g_propagate_error (error, g_steal_pointer (&reason));
+          good = FALSE;
+        }
+    }
+  if (reaped != NULL)
+    *reaped = count;
+  return good;
+}

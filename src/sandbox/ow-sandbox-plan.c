@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "sandbox/ow-sandbox-plan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/ow-error.h"
+#include "base/ow-file.h"
+#include "base/ow-paths.h"
+#include "base/ow-state.h"
+#include "sandbox/ow-registry.h"
+
+/* A unix socket's path holds 107 bytes. */
+#define MAX_SOCKET_PATH 107
+
+static char *
+make_id (GError **error)
+{
+  guint8 bytes[6];
+  GString *text;
+
+  if (getrandom (bytes, sizeof bytes, 0) != (ssize_t) sizeof bytes)
+    {
+      ow_error_setf (error, OW_ERROR_FAILED, NULL, "No random number can be had: %s",
+                     g_strerror (errno));
+      return NULL;
+    }
+  text = g_string_new (NULL);
+  for (gsize i = 0; i < sizeof bytes; i++)
+    g_string_append_printf (text, "%02x", bytes[i]);
+  return g_string_free (text, FALSE);
+}
+
+/* Root becomes the folders' owner inside, with that account's own group: a folder's
+ * group may be one that its owner is not in. Everybody else stays who they are. */
+static void
+choose_account (OwSandboxPlan *plan)
+{
+  const OwFolder *first = g_ptr_array_index (plan->folders, 0);
+  g_autofree char *buffer = g_malloc (16384);
+  struct passwd *found = NULL;
+  struct passwd entry;
+
+  if (geteuid () != 0)
+    {
+      plan->uid = geteuid ();
+      plan->gid = getegid ();
+      return;
+    }
+  plan->uid = first->uid;
+  plan->gid = first->gid;
+  if (getpwuid_r (plan->uid, &entry, buffer, 16384, &found) == 0 && found != NULL)
+    plan->gid = found->pw_gid;
+}
+
+static gboolean
+make_folder (const OwSandboxPlan *plan,
+             const char          *parent,
+             const char          *path,
+             GError             **error)
+{
+  if (!ow_paths_ensure (parent, error))
+    return FALSE;
+  if (mkdir (path, 0700) == 0 &&
+      (geteuid () != 0 || lchown (path, plan->uid, plan->gid) == 0))
+    return TRUE;
+  ow_error_setf (error, OW_ERROR_FAILED, "Check the free space and the rights there.",
+                 "The folder %s cannot be made: %s", path, g_strerror (errno));
+  return FALSE;
+}
+
+static gboolean
+check_socket_path (const OwSandboxPlan *plan,
+                   GError             **error)
+{
+  if (strlen (plan->run_dir) + strlen ("/runner.sock") <= MAX_SOCKET_PATH)
+    return TRUE;
+  ow_error_setf (error, OW_ERROR_FAILED, "Set XDG_RUNTIME_DIR to a folder with a shorter path.",
+                 "The session cannot be started: the path of its socket below %s is longer than "
+                 "107 bytes", plan->run_dir);
+  return FALSE;
+}
+
+static gboolean
+make_folders (OwSandboxPlan *plan,
+              GError       **error)
+{
+  g_autofree char *homes = ow_paths_get_private_homes ();
+  g_autofree char *runtime = ow_paths_get_runtime_dir ();
+  OwRegistryEntry entry = { .id = plan->id, .session = plan->session, .provider = (char *) "" };
+
+  plan->home = g_build_filename (homes, plan->id, NULL);
+  plan->run_dir = g_build_filename (runtime, plan->id, NULL);
+  if (!check_socket_path (plan, error))
+    return FALSE;
+
+  entry.home = plan->home;
+  entry.run_dir = plan->run_dir;
+  if (!ow_registry_put (&entry, error))
+    return FALSE;
+  ow_state_reach ("registry-written");
+  if (!make_folder (plan, homes, plan->home, error) ||
+      !make_folder (plan, runtime, plan->run_dir, error))
+    return FALSE;
+  ow_state_reach ("home-made");
+  return TRUE;
+}
+
+OwSandboxPlan *
+ow_sandbox_plan_new (const char *session,
+                     GPtrArray  *folders,
+                     GPtrArray  *hosts,
+                     GError    **error)
+{
+  g_autoptr (OwSandboxPlan) plan = g_new0 (OwSandboxPlan, 1);
+
+  plan->session = g_strdup (session);
+  plan->folders = folders;
+  plan->hosts = hosts;
+  plan->runner = ow_paths_get_libexec ("openworker-runner");
+  plan->proxy = ow_paths_get_libexec ("openworker-proxy");
+  if (!ow_folder_check_set (folders, error))
+    return NULL;
+  choose_account (plan);
+  plan->id = make_id (error);
+  if (plan->id == NULL || !make_folders (plan, error))
+    return NULL;
+  return g_steal_pointer (&plan);
+}
+
+/* What cannot be removed stays in the registry, for a later start to try again. */
+static void
+remove_made (OwSandboxPlan *plan)
+{
+  g_autoptr (GError) error = NULL;
+
+  if (plan->id == NULL || plan->home == NULL || plan->run_dir == NULL)
+    return;
+  if (ow_file_remove_tree (plan->run_dir, &error) && ow_file_remove_tree (plan->home, &error))
+    ow_registry_remove (plan->id);
+  else
+    g_debug ("Sandbox %s: %s", plan->id, error->message);
+}
+
+void
+ow_sandbox_plan_free (OwSandboxPlan *plan)
+{
+  if (plan == NULL)
+    return;
+  remove_made (plan);
+  g_clear_pointer (&plan->folders, g_ptr_array_unref);
+  g_clear_pointer (&plan->hosts, g_ptr_array_unref);
+  g_free (plan->id);
+  g_free (plan->session);
+  g_free (plan->home);
+  g_free (plan->run_dir);
+  g_free (plan->runner);
+  g_free (plan->proxy);
+  g_free (plan);
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "sandbox/ow-sandbox-provider.h"
+
+#include "base/ow-error.h"
+#include "ow-bubblewrap-provider-private.h"
+#include "ow-direct-provider-private.h"
+
+G_DEFINE_INTERFACE (OwSandboxInstance, ow_sandbox_instance, G_TYPE_OBJECT)
+G_DEFINE_INTERFACE (OwSandboxProvider, ow_sandbox_provider, G_TYPE_OBJECT)
+
+static void
+ow_sandbox_instance_default_init (OwSandboxInstanceInterface *iface)
+{
+  g_signal_new ("ended", OW_TYPE_SANDBOX_INSTANCE, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
+                G_TYPE_NONE, 1, G_TYPE_STRING);
+  g_signal_new ("decision", OW_TYPE_SANDBOX_INSTANCE, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
+                G_TYPE_NONE, 1, G_TYPE_STRING);
+}
+
+static void
+ow_sandbox_provider_default_init (OwSandboxProviderInterface *iface)
+{
+}
+
+const char * const *
+ow_sandbox_instance_get_attach_argv (OwSandboxInstance *self)
+{
+  g_return_val_if_fail (OW_IS_SANDBOX_INSTANCE (self), NULL);
+
+  return OW_SANDBOX_INSTANCE_GET_IFACE (self)->get_attach_argv (self);
+}
+
+GPid
+ow_sandbox_instance_get_main_pid (OwSandboxInstance *self)
+{
+  g_return_val_if_fail (OW_IS_SANDBOX_INSTANCE (self), 0);
+
+  return OW_SANDBOX_INSTANCE_GET_IFACE (self)->get_main_pid (self);
+}
+
+void
+ow_sandbox_instance_stop_async (OwSandboxInstance  *self,
+                                GAsyncReadyCallback callback,
+                                gpointer            user_data)
+{
+  g_return_if_fail (OW_IS_SANDBOX_INSTANCE (self));
+
+  OW_SANDBOX_INSTANCE_GET_IFACE (self)->stop_async (self, callback, user_data);
+}
+
+gboolean
+ow_sandbox_instance_stop_finish (OwSandboxInstance *self,
+                                 GAsyncResult      *result,
+                                 GError           **error)
+{
+  g_return_val_if_fail (OW_IS_SANDBOX_INSTANCE (self), FALSE);
+
+  return OW_SANDBOX_INSTANCE_GET_IFACE (self)->stop_finish (self, result, error);
+}
+
+OwLevel
+ow_sandbox_provider_get_level (OwSandboxProvider *self)
+{
+  g_return_val_if_fail (OW_IS_SANDBOX_PROVIDER (self), OW_LEVEL_DIRECT);
+
+  return OW_SANDBOX_PROVIDER_GET_IFACE (self)->get_level (self);
+}
+
+void
+ow_sandbox_provider_check_async (OwSandboxProvider  *self,
+                                 GCancellable       *cancellable,
+                                 GAsyncReadyCallback callback,
+                                 gpointer            user_data)
+{
+  g_return_if_fail (OW_IS_SANDBOX_PROVIDER (self));
+
+  OW_SANDBOX_PROVIDER_GET_IFACE (self)->check_async (self, cancellable, callback, user_data);
+}
+
+gboolean
+ow_sandbox_provider_check_finish (OwSandboxProvider *self,
+                                  GAsyncResult      *result,
+                                  GError           **error)
+{
+  g_return_val_if_fail (OW_IS_SANDBOX_PROVIDER (self), FALSE);
+
+  return OW_SANDBOX_PROVIDER_GET_IFACE (self)->check_finish (self, result, error);
+}
+
+void
+ow_sandbox_provider_start_async (OwSandboxProvider  *self,
+                                 OwSandboxPlan      *plan,
+                                 GCancellable       *cancellable,
+                                 GAsyncReadyCallback callback,
+                                 gpointer            user_data)
+{
+  g_return_if_fail (OW_IS_SANDBOX_PROVIDER (self));
+  g_return_if_fail (plan != NULL);
+
+  OW_SANDBOX_PROVIDER_GET_IFACE (self)->start_async (self, plan, cancellable, callback,
+                                                     user_data);
+}
+
+OwSandboxInstance *
+ow_sandbox_provider_start_finish (OwSandboxProvider *self,
+                                  GAsyncResult      *result,
+                                  GError           **error)
+{
+  g_return_val_if_fail (OW_IS_SANDBOX_PROVIDER (self), NULL);
+
+  return OW_SANDBOX_PROVIDER_GET_IFACE (self)->start_finish (self, result, error);
+}
+
+OwSandboxProvider *
+ow_sandbox_provider_for_kind (OwProviderKind kind,
+                              GError       **error)
+{
+  switch (kind)
+    {
+    case OW_PROVIDER_BUBBLEWRAP:
+      return OW_SANDBOX_PROVIDER (ow_bubblewrap_provider_new ());
+    case OW_PROVIDER_DIRECT:
+      return OW_SANDBOX_PROVIDER (ow_direct_provider_new ());
+    case OW_PROVIDER_OPENSHELL:
+      ow_error_set (error, OW_ERROR_REFUSED, "Sessions on this machine are refused",
+                    "this release cannot use OpenShell yet",
+                    "Set provider = \"bubblewrap\" in config.toml, or give "
+                    "--provider bubblewrap.");
+      return NULL;
+    case OW_PROVIDER_UNSET:
+    default:
+      ow_error_set (error, OW_ERROR_REFUSED, "No session can be started",
+                    "no sandbox was chosen for this machine",
+                    "Give --provider bubblewrap, or set it in config.toml.");
+      return NULL;
+    }
+}

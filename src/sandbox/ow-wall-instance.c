@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "ow-wall-instance-private.h"
+
+#define GRACE_MS 2000
+
+struct _OwWallInstance {
+  GObject parent_instance;
+
+  OwReadyProcess *main_process; /* (owned) (nullable) NULL once stopped */
+  OwReadyProcess *proxy;        /* (owned) (nullable) */
+  char          **attach_argv;  /* (owned) */
+  GPid            main_pid;
+  gboolean        over;
+};
+
+static void ow_wall_instance_iface_init (OwSandboxInstanceInterface *iface);
+
+G_DEFINE_FINAL_TYPE_WITH_CODE (OwWallInstance, ow_wall_instance, G_TYPE_OBJECT,
+                               G_IMPLEMENT_INTERFACE (OW_TYPE_SANDBOX_INSTANCE,
+                                                      ow_wall_instance_iface_init))
+
+static void
+drop_children (OwWallInstance *self)
+{
+  if (self->main_process != NULL)
+    g_signal_handlers_disconnect_by_data (self->main_process, self);
+  if (self->proxy != NULL)
+    g_signal_handlers_disconnect_by_data (self->proxy, self);
+  g_clear_object (&self->main_process);
+  g_clear_object (&self->proxy);
+}
+
+static void
+on_ended (OwReadyProcess *process,
+          const char     *reason,
+          OwWallInstance *self)
+{
+  g_autofree char *text = g_strdup (reason);
+
+  if (self->over)
+    return;
+  self->over = TRUE;
+  g_object_ref (self);
+  drop_children (self);
+  g_signal_emit_by_name (self, "ended", text);
+  g_object_unref (self);
+}
+
+static void
+on_decision (OwReadyProcess *process,
+             const char     *line,
+             OwWallInstance *self)
+{
+  if (!self->over)
+    g_signal_emit_by_name (self, "decision", line);
+}
+
+static void
+ow_wall_instance_dispose (GObject *object)
+{
+  OwWallInstance *self = OW_WALL_INSTANCE (object);
+
+  self->over = TRUE;
+  drop_children (self);
+  G_OBJECT_CLASS (ow_wall_instance_parent_class)->dispose (object);
+}
+
+static void
+ow_wall_instance_finalize (GObject *object)
+{
+  g_strfreev (OW_WALL_INSTANCE (object)->attach_argv);
+  G_OBJECT_CLASS (ow_wall_instance_parent_class)->finalize (object);
+}
+
+static void
+ow_wall_instance_class_init (OwWallInstanceClass *klass)
+{
+  G_OBJECT_CLASS (klass)->dispose = ow_wall_instance_dispose;
+  G_OBJECT_CLASS (klass)->finalize = ow_wall_instance_finalize;
+}
+
+static void
+ow_wall_instance_init (OwWallInstance *self)
+{
+}
+
+static const char * const *
+get_attach_argv (OwSandboxInstance *instance)
+{
+  return (const char * const *) OW_WALL_INSTANCE (instance)->attach_argv;
+}
+
+static GPid
+get_main_pid (OwSandboxInstance *instance)
+{
+  return OW_WALL_INSTANCE (instance)->main_pid;
+}
+
+static void
+on_proxy_stopped (GObject      *object,
+                  GAsyncResult *result,
+                  gpointer      user_data)
+{
+  g_autoptr (GTask) task = user_data;
+
+  drop_children (g_task_get_source_object (task));
+  g_task_return_boolean (task, TRUE);
+}
+
+static void
+on_main_stopped (GObject      *object,
+                 GAsyncResult *result,
+                 gpointer      user_data)
+{
+  GTask *task = user_data;
+  OwWallInstance *self = g_task_get_source_object (task);
+
+  if (self->proxy != NULL)
+    ow_process_stop_async (ow_ready_process_get_process (self->proxy), GRACE_MS,
+                           on_proxy_stopped, task);
+  else
+    on_proxy_stopped (object, result, task);
+}
+
+static void
+stop_async (OwSandboxInstance  *instance,
+            GAsyncReadyCallback callback,
+            gpointer            user_data)
+{
+  OwWallInstance *self = OW_WALL_INSTANCE (instance);
+  GTask *task = g_task_new (self, NULL, callback, user_data);
+
+  g_task_set_source_tag (task, stop_async);
+  if (self->main_process == NULL || self->over)
+    {
+      drop_children (self);
+      g_task_return_boolean (task, TRUE);
+      g_object_unref (task);
+      return;
+    }
+  self->over = TRUE;
+  ow_process_stop_async (ow_ready_process_get_process (self->main_process), GRACE_MS,
+                         on_main_stopped, task);
+}
+
+static gboolean
+stop_finish (OwSandboxInstance *instance,
+             GAsyncResult      *result,
+             GError           **error)
+{
+  g_return_val_if_fail (g_task_is_valid (result, instance), FALSE);
+
+  return g_task_propagate_boolean (G_TASK (result), error);
+}
+
+static void
+ow_wall_instance_iface_init (OwSandboxInstanceInterface *iface)
+{
+  iface->get_attach_argv = get_attach_argv;
+  iface->get_main_pid = get_main_pid;
+  iface->stop_async = stop_async;
+  iface->stop_finish = stop_finish;
+}
+
+OwWallInstance *
+ow_wall_instance_new (const OwSandboxPlan *plan,
+                      OwReadyProcess      *main_process,
+                      OwReadyProcess      *proxy)
+{
+  OwWallInstance *self = g_object_new (OW_TYPE_WALL_INSTANCE, NULL);
+
+  self->main_process = main_process;
+  self->proxy = proxy;
+  self->main_pid = ow_process_get_pid (ow_ready_process_get_process (main_process));
+  self->attach_argv = g_new0 (char *, 5);
+  self->attach_argv[0] = g_strdup (plan->runner);
+  self->attach_argv[1] = g_strdup ("attach");
+  self->attach_argv[2] = g_strdup ("--socket");
+  self->attach_argv[3] = g_build_filename (plan->run_dir, "runner.sock", NULL);
+  g_signal_connect (main_process, "ended", G_CALLBACK (on_ended), self);
+  if (proxy != NULL)
+    {
+      g_signal_connect (proxy, "ended", G_CALLBACK (on_ended), self);
+      g_signal_connect (proxy, "line", G_CALLBACK (on_decision), self);
+    }
+  return self;
+}
