@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#pragma once
+
+#include <stdbool.h>
+
+/* What the process gives up, because it reads bytes of an untrusted peer on the open
+ * side of the wall. Both return false with errno set. */
+
+/* At the start: inherited descriptors and environment, core dumps, being traced, new
+ * privileges, and living on without its parent. */
+bool ow_proxy_harden_process (void);
+
+/* Before the first client: capabilities, and the system calls that a proxy has no use
+ * for. */
+bool ow_proxy_harden_calls (void);
