@@ -181,7 +181,7 @@ ow_event_new (OwEventType  type,
   OwEvent *self = ow_event_new_numbered (type, session, members, 0, &error);
 
   if (self == NULL)
-    g_critical ("%s", error->message);
+    g_return_if_fail_warning (G_LOG_DOMAIN, G_STRFUNC, error->message);
 
   return self;
 }

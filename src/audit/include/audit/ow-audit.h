@@ -24,6 +24,10 @@ OwAudit  *ow_audit_open   (const char *path, GError **error);
 gboolean  ow_audit_append (OwAudit *self, OwEvent *event, gboolean sync, GError **error);
 gboolean  ow_audit_sync   (OwAudit *self, GError **error);
 
+/* TRUE for the types that belong in the record: calls, consent, hosts, the wall, and a
+ * session's begin and end. ow_audit_append() refuses the others. */
+gboolean  ow_audit_wants  (OwEventType type);
+
 typedef struct {
   guint64   n_records;
   guint64   n_damaged;        /* lines that are no record */

@@ -25,8 +25,8 @@ typedef struct {
   gboolean            stdout_pipe; /* else /dev/null */
   gboolean            stderr_pipe; /* else inherited from us when inherit_stderr, or /dev/null */
   gboolean            inherit_stderr;
-  const int          *fds;         /* (nullable) n_fds descriptors for the child, each kept under
-                                    * the same number that target_fds gives; duplicated, not taken */
+  const int          *fds;         /* (nullable) n_fds descriptors for the child, each under the
+                                    * number that target_fds gives; duplicated, not taken */
   const int          *target_fds;
   guint               n_fds;
   /* Runs in the child between fork and exec: async-signal-safe calls only. */
