@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: The OpenWorker authors
+"""Run in a network and mount namespace of its own by test_wall.py: gives a dummy interface a public address,
+points two names at it, serves TLS there with a test CA whose certificate it leaves as
+folder/ca.pem, tries both names as a control, and then runs the command given.
+
+    public_host.py WORKSPACE UID GID -- COMMAND…
+"""
+
+import os
+import ssl
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+ADDRESS = "203.0.113.10"
+NAMES = ["github.com", "other.test"]
+
+
+class Answer(BaseHTTPRequestHandler):
+    def do_GET(self):
+        body = b"public host answers\n"
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args):
+        pass
+
+
+def call(*argv):
+    subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def make_network(place):
+    call("mount", "--make-rprivate", "/")
+    call("ip", "link", "set", "lo", "up")
+    call("ip", "link", "add", "public0", "type", "dummy")
+    call("ip", "addr", "add", f"{ADDRESS}/24", "dev", "public0")
+    call("ip", "link", "set", "public0", "up")
+    hosts = place / "hosts"
+    hosts.write_text("127.0.0.1 localhost\n" + "".join(f"{ADDRESS} {name}\n" for name in NAMES))
+    call("mount", "--bind", str(hosts), "/etc/hosts")
+
+
+def make_certificate(place):
+    names = ",".join(f"DNS:{name}" for name in NAMES)
+    call("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+         "-subj", "/CN=OpenWorker test CA", "-addext", f"subjectAltName={names}",
+         "-keyout", str(place / "key.pem"), "-out", str(place / "ca.pem"))
+
+
+def main():
+    place = Path(sys.argv[1])
+    uid, gid = int(sys.argv[2]), int(sys.argv[3])
+    command = sys.argv[5:]
+    make_network(place)
+    make_certificate(place)
+    ca = place / "folder/ca.pem"
+    ca.write_bytes((place / "ca.pem").read_bytes())
+    os.chown(ca, uid, gid)
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(place / "ca.pem", place / "key.pem")
+    server = ThreadingHTTPServer((ADDRESS, 443), Answer)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+
+    for name in NAMES:
+        done = subprocess.run(["curl", "-sS", "--noproxy", "*", "--cacert", str(ca), f"https://{name}/"],
+                              capture_output=True, text=True, timeout=30, check=False)
+        print(f"control {name}: {done.stdout.strip()}{done.stderr}", flush=True)
+    print("inside:", flush=True)
+    return subprocess.run(command, check=False, stdin=subprocess.DEVNULL).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: The OpenWorker authors
+"""What is wrong is said in one sentence with its cause and what to do next, has the documented exit
+status, and leaves nothing half-started (docs/commands.md; REQ-W04, REQ-W12; holes S07, S24)."""
+
+import os
+import shutil
+import signal
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import scaled, wait_until
+from replays import replay, shell
+
+
+@pytest.fixture
+def exec_in(ordinary_user, workspace, openworker):
+    def start(*folders, provider="bubblewrap", account=ordinary_user, **options):
+        words = [word for folder in folders for word in ("--folder", folder)]
+        provided = ["--provider", provider] if provider else []
+        return account.run([openworker, "sandbox", "exec", *provided, *words, "--", "true"],
+                           **options)
+    return start
+
+
+def check(done, status, *words):
+    assert done.returncode == status, done.stdout + done.stderr
+    said = [line for line in done.stderr.splitlines() if line.startswith("openworker: ")]
+    assert len(said) == 1, done.stderr
+    for word in words:
+        assert word in said[0], said[0]
+
+
+def check_nothing_left(workspace):
+    assert workspace.processes() == {}
+    for place in (workspace.private_homes, workspace.state / "registry", workspace.runtime / "coworker"):
+        assert not place.exists() or os.listdir(place) == []
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(workspace):
+    yield
+    check_nothing_left(workspace)
+
+
+@pytest.mark.parametrize("argv,words", [
+    ([], "Usage"), (["dance"], "no command “dance”"), (["run"], "--folder"),
+    (["run", "--folder", "/x", "task"], "--model"),
+    (["run", "--folder", "/x", "--model", "replay:/x"], "one task"),
+    (["run", "--folder", "/x", "--model", "replay:/x", "a", "b"], "one task"),
+    (["run", "--no-such-option"], "--no-such-option"),
+    (["sandbox"], "needs one of its own commands"), (["sandbox", "dance"], "needs one"),
+    (["sandbox", "exec"], "--folder"), (["sandbox", "exec", "--folder", "/x"], "command"),
+    (["sandbox", "exec", "--folder", "/x", "--"], "command"),
+    (["sessions"], "list"), (["sessions", "show"], "list"), (["audit"], "verify"), (["audit", "verify", "x"], "verify"),
+])
+def test_wrong_usage(ordinary_user, openworker, argv, words):
+    done = ordinary_user.run([openworker, *argv])
+    assert done.returncode == 2
+    assert words in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("argv", [["--help"], ["run", "--help"], ["sandbox", "exec", "--help"],
+                                  ["sandbox", "prove", "-h"], ["sessions", "--help"],
+                                  ["audit", "--help"], ["--version"]])
+def test_help_is_there(ordinary_user, openworker, argv):
+    done = ordinary_user.run([openworker, *argv])
+    assert done.returncode == 0 and done.stdout and not done.stderr
+
+
+def test_unknown_provider(exec_in, workspace):
+    check(exec_in(workspace.folder, provider="moat"), 2, "moat", "bubblewrap, direct")
+
+
+def test_provider_of_a_later_release(exec_in, workspace):
+    check(exec_in(workspace.folder, provider="openshell"), 69, "--provider bubblewrap")
+
+
+def test_nothing_set_and_nobody_to_ask(exec_in, workspace):
+    check(exec_in(workspace.folder, provider=None), 69, "Nothing is set", "--provider bubblewrap")
+
+
+def test_unknown_session(ordinary_user, openworker):
+    check(ordinary_user.run([openworker, "sessions", "show", "nosuch"]), 2, "nosuch", "sessions list")
+
+
+def test_folder_missing(exec_in, workspace):
+    check(exec_in(workspace.path / "no"), 2, str(workspace.path / "no"))
+
+
+@pytest.mark.parametrize("text", ["folder", "./folder", "../x", "", "~/x"])
+def test_folder_relative(exec_in, workspace, text):
+    check(exec_in(text), 2, "absolute")
+
+
+def test_folder_that_is_a_file(exec_in, ordinary_user, workspace):
+    path = ordinary_user.write(workspace.path / "file", "x")
+    check(exec_in(path), 2, str(path))
+
+
+@pytest.mark.parametrize("below", [".ssh", ".ssh/keys", ".gnupg", ".config/coworker", ".config",
+                                   ".local/share/coworker", ".local/state/coworker", ".local",
+                                   ".config/systemd", ".config/autostart", ".config/openshell", ""])
+def test_folder_of_the_home_that_is_never_shared(exec_in, ordinary_user, workspace, below):
+    """S24, REQ-W12: by resolved path, so through a link as well."""
+    path = ordinary_user.mkdir(workspace.home / below)
+    (workspace.home / ".config/coworker").mkdir(parents=True, exist_ok=True)
+    ordinary_user.give(workspace.home)
+    check(exec_in(path), 69, str(path))
+    link = workspace.path / "link"
+    link.symlink_to(path)
+    check(exec_in(link), 69, str(path))
+
+
+@pytest.mark.parametrize("path", ["/", "/etc", "/usr", "/usr/share", "/boot", "/proc", "/sys", "/dev",
+                                  "/run", "/var/run", "/dev/shm", "/etc/ssl"])
+def test_folder_of_the_system_that_is_never_shared(exec_in, path):
+    check(exec_in(path), 69)
+
+
+def test_folder_given_twice(exec_in, workspace):
+    done = exec_in(workspace.folder, f"{workspace.folder}:ro")
+    assert done.returncode in (2, 69) and str(workspace.folder) in done.stderr
+
+
+@pytest.mark.root
+def test_folders_of_two_owners(workspace, openworker, programs, ordinary_user):
+    one, two = workspace.path / "one", workspace.path / "two"
+    for path, uid in ((one, 0), (two, ordinary_user.uid or 1)):
+        path.mkdir()
+        os.chown(path, uid, uid)
+    done = subprocess.run([openworker, "sandbox", "exec", "--provider", "bubblewrap", "--folder", one,
+                           "--folder", two, "--", "true"], env=ordinary_user.env() | {"HOME": str(workspace.home)},
+                          capture_output=True, text=True, timeout=60, check=False)
+    check(done, 69, "owner")
+
+
+def test_folder_that_vanishes_while_the_wall_is_raised(ordinary_user, workspace, openworker):
+    process = ordinary_user.popen(
+        [openworker, "sandbox", "exec", "--provider", "bubblewrap", "--folder", workspace.folder, "--", "true"],
+        env={"OPENWORKER_TEST_STATE": "session-created"}, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=open(workspace.path / "stderr", "wb"))
+    wait_until(lambda: "state session-created" in (workspace.path / "stderr").read_text(), 20)
+    shutil.rmtree(workspace.folder)
+    process.send_signal(signal.SIGCONT)
+    assert process.wait(timeout=scaled(60)) == 69, (workspace.path / "stderr").read_text()
+    assert str(workspace.folder) in (workspace.path / "stderr").read_text()
+
+
+def test_folder_swapped_while_the_wall_is_raised(ordinary_user, workspace, openworker):
+    """What was checked is what is mounted: another directory at the same path is not."""
+    process = ordinary_user.popen(
+        [openworker, "sandbox", "exec", "--provider", "bubblewrap", "--folder", workspace.folder, "--",
+         "ls", workspace.folder],
+        env={"OPENWORKER_TEST_STATE": "session-created"}, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=open(workspace.path / "stderr", "wb"))
+    wait_until(lambda: "state session-created" in (workspace.path / "stderr").read_text(), 20)
+    workspace.folder.rename(workspace.path / "moved")
+    ordinary_user.write(workspace.home / ".ssh/id", "secret")
+    workspace.folder.symlink_to(workspace.home / ".ssh")
+    process.send_signal(signal.SIGCONT)
+    out, _ = process.communicate(timeout=scaled(60))
+    assert process.returncode == 69, (workspace.path / "stderr").read_text()
+    assert b"id" not in out
+
+
+REPLAYS = {
+    "missing": None,
+    "empty": "",
+    "foreign": "This is no recording.\n",
+    "other JSON": '{"model":"x","messages":[]}\n',
+    "array": "[1,2]\n",
+    "cut": '{"type":"model-message","text":"Hi","tool_ca',
+    "wrong type": '{"type":"session-started"}\n',
+    "no pattern": '{"type":"model-message","text":"","tool_calls":[{"id":"a","name":"list","arguments":{}}]}\n'
+                  '{"type":"tool-ended","model_call":"a"}\n{"type":"model-message","text":"x"}\n',
+    "empty pattern": '{"type":"model-message","text":"","tool_calls":[{"id":"a","name":"list","arguments":{}}]}\n'
+                     '{"type":"tool-ended","model_call":"a","result_pattern":"x*"}\n'
+                     '{"type":"model-message","text":"x"}\n',
+    "binary": b"\x7fELF\x00\x01\x02\xff",
+}
+
+
+@pytest.mark.parametrize("kind", [*REPLAYS, "unreadable", "directory", "fifo"])
+def test_recording_that_cannot_be_used(ordinary_user, workspace, openworker, kind):
+    path = workspace.path / "recording"
+    if REPLAYS.get(kind) is not None:
+        ordinary_user.write(path, REPLAYS[kind])
+    elif kind == "unreadable":
+        path.write_text("x")
+        path.chmod(0)
+        os.chown(path, 0 if os.geteuid() == 0 else os.geteuid(), -1)
+    elif kind == "directory":
+        ordinary_user.mkdir(path)
+    elif kind == "fifo":
+        os.mkfifo(path)
+        ordinary_user.give(path)
+    done = ordinary_user.run([openworker, "run", "--provider", "bubblewrap", "--folder", workspace.folder,
+                              "--model", f"replay:{path}", "Do it."], timeout=20)
+    assert done.returncode in (1, 2)
+    check(done, done.returncode, str(path))
+
+
+@pytest.mark.parametrize("name", ["gpt", "replay", "replay:", "openai:x", ""])
+def test_unknown_model(ordinary_user, workspace, openworker, name):
+    done = ordinary_user.run([openworker, "run", "--provider", "bubblewrap", "--folder", workspace.folder,
+                              "--model", name, "Do it."])
+    check(done, 2, "replay:FILE")
+
+
+CONFIGS = {
+    "syntax": ("sandbox_provider = \n", "line 1"),
+    "unknown provider": ('# mine\nsandbox_provider = "moat"\n', "line 2"),
+    "wrong type": ("sandbox_provider = 3\n", "line 1"),
+    "wrong case": ('sandbox_provider = "Direct"\n', "line 1"),
+    "unknown profile": ('sandbox_network_profile = "open"\n', "line 1"),
+    "hosts no list": ('\n\nsandbox_extra_hosts = "example.com"\n', "line 3"),
+    "hosts no text": ("sandbox_extra_hosts = [1]\n", "line 1"),
+    "loopback host": ('sandbox_extra_hosts = ["127.0.0.1"]\n', "line 1"),
+    "bad port": ('sandbox_extra_hosts = ["a.test:99999"]\n', "line 1"),
+    "not UTF-8": (b'sandbox_provider = "\xff"\n', ""),
+    "NUL": (b'sandbox_provider = "direct"\0\n', ""),
+    "twice": ('sandbox_provider = "direct"\nsandbox_provider = "direct"\n', "line 2"),
+}
+
+
+@pytest.mark.parametrize("kind", [*CONFIGS, "unreadable", "directory", "fifo"])
+@pytest.mark.parametrize("provider", ["bubblewrap", None])
+def test_broken_settings_refuse(ordinary_user, workspace, exec_in, kind, provider):
+    """S07, REQ-U14: never defaults, whatever was asked for on the command line."""
+    path = workspace.config / "config.toml"
+    ordinary_user.mkdir(path.parent, 0o700)
+    line = ""
+    if kind in CONFIGS:
+        content, line = CONFIGS[kind]
+        ordinary_user.write(path, content)
+    elif kind == "unreadable":
+        path.write_text('sandbox_provider = "direct"\n')
+        path.chmod(0)
+    elif kind == "directory":
+        ordinary_user.mkdir(path)
+    else:
+        os.mkfifo(path)
+        ordinary_user.give(path)
+    check(exec_in(workspace.folder, provider=provider, timeout=20), 69, str(path), line)
+
+
+@pytest.mark.parametrize("content", ["", "# nothing\n", "\ufeff# a mark\r\n", 'other = { a = 1 }\n[theirs]\nx = 1\n'])
+def test_settings_without_a_provider_are_nothing_set(ordinary_user, workspace, exec_in, content):
+    ordinary_user.write(workspace.config / "config.toml", content)
+    check(exec_in(workspace.folder, provider=None), 69, "Nothing is set")
+    assert exec_in(workspace.folder).returncode == 0
+
+
+def test_settings_choose_the_provider(ordinary_user, workspace, openworker):
+    ordinary_user.write(workspace.config / "config.toml", '\ufeffsandbox_provider = "bubblewrap"\r\n')
+    done = ordinary_user.run([openworker, "sandbox", "exec", "--folder", workspace.folder, "--",
+                              "sh", "-c", "ls /home /root 2>&1; cat /proc/1/comm"])
+    assert done.returncode == 0 and "bwrap" in done.stdout, done.stdout + done.stderr
+
+
+def test_project_file_cannot_change_the_wall(ordinary_user, workspace, openworker):
+    """A37."""
+    for name in (".coworker/config.toml", "config.toml", ".config/coworker/config.toml", ".env"):
+        ordinary_user.write(workspace.folder / name, 'sandbox_provider = "direct"\nOPENWORKER_PROVIDER=direct\n')
+    done = ordinary_user.run([openworker, "sandbox", "exec", "--folder", workspace.folder, "--", "true"],
+                             cwd=workspace.folder)
+    check(done, 69, "Nothing is set")
+
+
+def shell_in(account, argv, script, **options):
+    """Runs @argv after @script made a private mount or user namespace what it should be."""
+    quoted = " ".join(f"'{word}'" for word in account.argv(argv))
+    return subprocess.run(["sh", "-c", f"{script}\nexec {quoted}"] if not options.get("unshare") else
+                          ["unshare", *options["unshare"], "sh", "-c", f"{script}\nexec {quoted}"],
+                          env=account.env(), cwd=account.workspace.path, capture_output=True, text=True,
+                          timeout=scaled(60), check=False)
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("script,words", [
+    ("mount -t tmpfs none /mnt && touch /mnt/bwrap && mount --bind /mnt/bwrap /usr/bin/bwrap", "bwrap"),
+    ("mount -t tmpfs none /mnt && printf '#!/bin/sh\\nexit 3\\n' >/mnt/bwrap && chmod +x /mnt/bwrap && "
+     "mount --bind /mnt/bwrap /usr/bin/bwrap", "bwrap"),
+])
+def test_no_usable_bubblewrap(ordinary_user, workspace, openworker, script, words):
+    done = shell_in(ordinary_user, [openworker, "sandbox", "exec", "--provider", "bubblewrap", "--folder",
+                                    workspace.folder, "--", "true"], script, unshare=["--mount"])
+    check(done, 69, "Sessions on this machine are refused", words)
+
+
+@pytest.mark.root
+def test_no_user_namespaces(ordinary_user, workspace, openworker):
+    limit = Path("/proc/sys/user/max_user_namespaces")
+    before = limit.read_text()
+    limit.write_text("0\n")
+    try:
+        done = ordinary_user.run([openworker, "sandbox", "exec", "--provider", "bubblewrap", "--folder",
+                                  workspace.folder, "--", "true"])
+    finally:
+        limit.write_text(before)
+    check(done, 69, "Sessions on this machine are refused", "user namespaces")
+
+
+def libexec(account, workspace, programs, **replaced):
+    place = workspace.path / "libexec"
+    shutil.copytree(programs / "libexec", place)
+    for name, content in replaced.items():
+        path = place / f"openworker-{name}"
+        path.unlink()
+        if content is not None:
+            path.write_text(content)
+            path.chmod(0o755)
+    account.give(place)
+    place.chmod(0o755)
+    return {"OPENWORKER_LIBEXEC": place}
+
+
+HELLO = ('{"jsonrpc":"2.0","method":"notifications/openworker/hello","params":'
+         '{"instance":"0123456789abcdef0123456789abcdef","version":"9.9.9","pid":1}}')
+
+
+@pytest.mark.parametrize("replaced,words", [
+    ({"runner": None}, "openworker-runner"),
+    ({"proxy": None}, "openworker-proxy"),
+    ({"runner": "#!/bin/sh\nexit 3\n"}, "runner"),
+    ({"runner": "#!/bin/sh\ncase $1 in attach) echo '" + HELLO + "'; sleep 5;; serve) echo ready; sleep 30;; esac\n"}, "9.9.9"),
+    ({"runner": "#!/bin/sh\nsleep 30\n"}, "runner"),
+    ({"proxy": "#!/bin/sh\nexit 4\n"}, "proxy"),
+])
+def test_program_missing_or_of_another_version(ordinary_user, workspace, exec_in, programs, replaced, words):
+    env = libexec(ordinary_user, workspace, programs, **replaced)
+    check(exec_in(workspace.folder, env=env), 69, words)
+
+
+def test_disk_full_runs_nothing(ordinary_user, workspace, openworker):
+    """A38, R01: a record that cannot be stored stops the call."""
+    script = f"ulimit -f 0; exec '{openworker}' sandbox exec --provider bubblewrap --folder '{workspace.folder}' -- touch '{workspace.folder}/made'"
+    done = ordinary_user.run(["sh", "-c", script])
+    assert done.returncode not in (0, 69 + 128)
+    assert not (workspace.folder / "made").exists()
+    assert "openworker: " in done.stderr

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: The OpenWorker authors
+"""The demonstration holds, and each of its checks can fail: a thing spoiled on purpose is
+found by the check of its name and by no other."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+DEMO = Path(__file__).resolve().parents[2] / "data/demo"
+
+
+@pytest.fixture
+def demo(account, workspace, openworker):
+    target = workspace.path / "demo"
+    shutil.copytree(DEMO, target)
+    account.give(target)
+
+    def run(*argv):
+        return account.run([target / "run", *argv],
+                           env={"OPENWORKER": openworker, "OPENWORKER_DEMO_DIR": workspace.path},
+                           timeout=120)
+    return run
+
+
+def results(done):
+    return {line.split()[1].rstrip(":"): line.split()[2] for line in done.stdout.splitlines()
+            if line.startswith("check ")}
+
+
+def test_demo_shows_the_whole_path(demo):
+    done = demo()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert results(done) == dict.fromkeys(["shell", "fix", "wall", "host", "diff", "audit"], "ok")
+    assert done.stdout.count("[bubblewrap]") >= 14
+    for text in ["not ok - 2000 should be yes", "ok - 2000 is yes", "+  if", "% 400",
+                 "No such file or directory", "blocked site example.com:443",
+                 "The audit record is verified"]:
+        assert text in done.stdout, text
+
+
+@pytest.mark.parametrize("name", ["wall", "host", "audit", "fix", "shell"])
+def test_demo_finds_what_is_broken(demo, name):
+    done = demo("--break", name)
+    assert done.returncode == 1, done.stdout + done.stderr
+    failed = [check for check, state in results(done).items() if state != "ok"]
+    assert failed == [name], done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("argv", [["--break"], ["--break", "door"], ["extra"], ["--break", "wall", "x"]])
+def test_demo_usage(demo, argv):
+    done = demo(*argv)
+    assert (done.returncode, "Usage" in done.stderr) == (2, True)

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: The OpenWorker authors
+"""What the wall lets through and what it does not, seen from a command inside (REQ-W01,
+REQ-W02, REQ-W06, REQ-W08, REQ-N01), each with a control that works outside."""
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+EXEC = ["sandbox", "exec", "--provider", "bubblewrap"]
+
+
+@pytest.fixture
+def folder(account, workspace):
+    account.write(workspace.folder / "f", "the file of the folder\n")
+    account.write(workspace.home / ".ssh/canary", "canary-of-home\n", mode=0o600)
+    return workspace.folder
+
+
+def run_probe(account, openworker, folder, script, **options):
+    return account.run([openworker, *EXEC, "--folder", folder, "--", "sh", "-c", script], **options)
+
+
+def assert_nothing_left(workspace):
+    for place in (workspace.private_homes, workspace.state / "registry"):
+        assert not place.exists() or os.listdir(place) == []
+
+
+def check_refusals(done, canary):
+    assert "the file of the folder" in done.stdout
+    assert "canary-of-home" not in done.stdout + done.stderr
+    for text in [f"cat: {canary}: No such file or directory",
+                 "/.ssh': No such file or directory",
+                 "touch: cannot touch '/etc/x': Read-only file system",
+                 "/proc/sys/kernel/core_pattern:",
+                 "response 403"]:
+        assert text in done.stderr, f"{text!r} is not in {done.stderr!r}"
+    assert done.returncode == 7
+
+
+SCRIPT = ("cat {folder}/f; cat {canary}; ls ~/.ssh; touch /etc/x; "
+          "(: >>/proc/sys/kernel/core_pattern); curl -sS https://example.com; exit 7")
+
+
+def test_folder_is_there_and_five_things_are_not(account, workspace, folder, openworker):
+    canary = workspace.home / ".ssh/canary"
+    assert account.run(["cat", canary]).stdout == "canary-of-home\n"
+    done = run_probe(account, openworker, folder, SCRIPT.format(folder=folder, canary=canary))
+    check_refusals(done, canary)
+    assert not os.path.exists("/etc/x")
+    assert_nothing_left(workspace)
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("account_kind", ["root"], indirect=True)
+def test_root_becomes_the_owner_of_the_folders(account, workspace, folder, openworker,
+                                               ordinary_ids):
+    """With folders of another account, root's sandbox runs as that account."""
+    uid, gid = ordinary_ids
+    for path in [folder, folder / "f"]:
+        os.chown(path, uid, gid)
+    folder.chmod(0o700)
+    canary = workspace.home / ".ssh/canary"
+    done = run_probe(account, openworker, folder, SCRIPT.format(folder=folder, canary=canary))
+    check_refusals(done, canary)
+    done = run_probe(account, openworker, folder, "id -u; id -g; id -G; echo new > made; "
+                     "echo x > ~/made && stat -c %u ~/made")
+    assert done.stdout.split() == [str(uid), str(gid), str(gid), str(uid)], done.stderr
+    assert (folder / "made").stat().st_uid == uid
+    assert_nothing_left(workspace)
+
+
+def test_read_only_folder_refuses_a_write(account, workspace, folder, openworker):
+    other = account.mkdir(workspace.path / "other")
+    script = f"echo x > {folder}/f; echo y > {folder}/new; rm {folder}/f; mkdir {folder}/d; cat {folder}/f"
+    done = account.run([openworker, *EXEC, "--folder", other, "--folder", f"{folder}:ro",
+                        "--", "sh", "-c", script])
+    assert done.stdout == "the file of the folder\n"
+    assert done.stderr.count("Read-only file system") == 4, done.stderr
+    assert sorted(os.listdir(folder)) == ["f"]
+
+
+def test_read_only_folder_inside_a_read_write_one(account, workspace, folder, openworker):
+    """REQ-W10: the inner folder keeps its own mode, whatever the order they are given in."""
+    inner = account.mkdir(folder / "inner")
+    account.write(inner / "kept", "kept")
+    for folders in (["--folder", folder, "--folder", f"{inner}:ro"],
+                    ["--folder", f"{inner}:ro", "--folder", folder]):
+        done = account.run([openworker, *EXEC, *folders, "--", "sh", "-c",
+                            f"echo x > {inner}/kept; echo ok > {folder}/outer; cat {inner}/kept"])
+        assert done.stdout == "kept", done.stderr
+        assert "Read-only file system" in done.stderr
+        assert (folder / "outer").read_text() == "ok\n"
+
+
+CONNECT = """
+import socket, sys
+kind, where = sys.argv[1], sys.argv[2]
+s = socket.socket(socket.AF_UNIX if kind == "abstract" else socket.AF_INET)
+s.settimeout(5)
+try:
+    s.connect(("\\0" + where) if kind == "abstract" else ("127.0.0.1", int(where)))
+    print("answered", s.recv(16).decode())
+except OSError as error:
+    print("refused", error.errno)
+"""
+
+
+@pytest.fixture
+def listeners():
+    """A TCP listener on the host's loopback and one on an abstract socket, both greeting."""
+    name = f"openworker-test-{os.getpid()}"
+    tcp = socket.create_server(("127.0.0.1", 0))
+    abstract = socket.socket(socket.AF_UNIX)
+    abstract.bind("\0" + name)
+    abstract.listen(8)
+
+    def serve(listener):
+        while True:
+            try:
+                peer, _ = listener.accept()
+            except OSError:
+                return
+            with peer:
+                peer.sendall(b"hello")
+
+    for listener in (tcp, abstract):
+        threading.Thread(target=serve, args=(listener,), daemon=True).start()
+    yield {"tcp": str(tcp.getsockname()[1]), "abstract": name}
+    for listener in (tcp, abstract):
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+
+
+@pytest.mark.parametrize("kind", ["tcp", "abstract"])
+def test_listeners_of_the_host_are_out_of_reach(account, folder, openworker, listeners, kind):
+    argv = ["/usr/bin/python3", "-c", CONNECT, kind, listeners[kind]]
+    assert account.run(argv).stdout == "answered hello\n"
+    done = account.run([openworker, *EXEC, "--folder", folder, "--", *argv])
+    assert done.stdout.startswith("refused "), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("script,status", [
+    ("exit 0", 0), ("exit 1", 1), ("exit 255", 255), ("kill -TERM $$", 143), ("kill -KILL $$", 137),
+    ("kill -SEGV $$", 139), ("exec no-such-program", 127),
+])
+def test_exit_status_is_the_commands(account, folder, openworker, script, status):
+    assert run_probe(account, openworker, folder, script).returncode == status
+
+
+def test_program_that_is_not_there(account, folder, openworker):
+    done = account.run([openworker, *EXEC, "--folder", folder, "--", "/no/such/program"])
+    assert done.returncode == 127 and "/no/such/program" in done.stderr
+
+
+def test_output_passes_through_byte_for_byte(account, workspace, folder, openworker):
+    data = bytes(range(256)) * 4096
+    account.write(folder / "data", data)
+    argv = [openworker, *EXEC, "--folder", folder, "--", "sh", "-c", "cat data; cat data >&2"]
+    done = subprocess.run(account.argv(argv), env=account.env(), cwd=workspace.path,
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0
+    assert done.stdout == data
+    assert done.stderr == data
+
+
+def test_processes_of_the_host_are_not_seen(account, folder, openworker):
+    done = run_probe(account, openworker, folder, "ls /proc; cat /proc/1/comm")
+    pids = [word for word in done.stdout.split() if word.isdigit()]
+    assert 1 < len(pids) < 10, done.stdout
+
+
+def test_private_home_is_empty_and_goes_with_the_sandbox(account, workspace, folder, openworker):
+    """REQ-W08: under the settings' directory, 0700, HOME of every command."""
+    done = run_probe(account, openworker, folder,
+                     "echo $HOME; stat -c %a ~; ls -A ~; echo secret > ~/left; mount | grep -c ' /home'")
+    home = Path(done.stdout.split()[0])
+    assert home.parent == workspace.private_homes
+    assert done.stdout.split()[1:2] == ["700"]
+    assert not home.exists()
+    assert_nothing_left(workspace)
+
+
+def test_no_secret_of_the_environment_gets_in(account, folder, openworker):
+    done = account.run([openworker, *EXEC, "--folder", folder, "--", "env"],
+                       env={"SECRET_TOKEN": "hunter2", "OPENWORKER_API_KEY": "k", "SSH_AUTH_SOCK": "/x"})
+    names = [line.partition("=")[0] for line in done.stdout.splitlines()]
+    assert "HOME" in names and "PATH" in names
+    assert not {"SECRET_TOKEN", "OPENWORKER_API_KEY", "SSH_AUTH_SOCK", "OPENWORKER_LIBEXEC"} & set(names)
+
+
+def test_descriptors_of_the_caller_do_not_get_in(account, folder, openworker, workspace):
+    """As H22: a descriptor that the caller left open is not one inside."""
+    opened = [os.open("/etc", os.O_RDONLY) for _ in range(20)]
+    for fd in opened:
+        os.set_inheritable(fd, True)
+    try:
+        done = account.run([openworker, *EXEC, "--folder", folder, "--", "ls", "-l", "/proc/self/fd"],
+                           close_fds=False)
+    finally:
+        for fd in opened:
+            os.close(fd)
+    numbers = [line.split()[8] for line in done.stdout.splitlines() if " -> " in line]
+    assert set(numbers) <= {"0", "1", "2", "3"}, done.stdout
+
+
+SERVER = Path(__file__).with_name("public_host.py")
+
+
+@pytest.mark.root
+def test_listed_host_is_reached_and_no_other(account, workspace, folder, openworker):
+    """The proxy's own decision, not missing DNS: in a network of its own both names lead to a
+    server that answers, and only the one on the list is let through."""
+    done = subprocess.run(
+        ["unshare", "--net", "--mount", "--", sys.executable, str(SERVER), str(workspace.path),
+         str(account.uid), str(account.gid), "--",
+         *account.argv([openworker, *EXEC, "--folder", folder, "--", "sh", "-c",
+                        f"curl -sS --cacert {folder}/ca.pem https://github.com/; echo \"[$?]\"; "
+                        f"curl -sS --cacert {folder}/ca.pem https://other.test/; echo \"[$?]\"; "
+                        f"curl -sS http://github.com/; echo \"[$?]\"; "
+                        f"curl -sS --noproxy '*' --cacert {folder}/ca.pem https://github.com/; echo \"[$?]\""])],
+        env=account.env(), capture_output=True, text=True, timeout=120, check=False)
+    assert "control github.com: public host answers" in done.stdout, done.stdout + done.stderr
+    assert "control other.test: public host answers" in done.stdout
+    inside = done.stdout.split("inside:\n", 1)[1]
+    assert inside.startswith("public host answers\n[0]\n"), inside + done.stderr
+    # curl: 56 = refused by the proxy, 6 or 7 = no way round it
+    answers = [line for line in inside.splitlines() if line.startswith("[")]
+    assert answers[0] == "[0]" and answers[1] == "[56]" and answers[3] in ("[6]", "[7]"), inside
+    assert done.stderr.count("response 403") == 1
+    shown = account.run([openworker, "audit", "show", "--json"]).stdout
+    decisions = [line for line in shown.splitlines() if '"host-decision"' in line]
+    assert any('"github.com"' in line and '"allow"' in line for line in decisions)
+    assert any('"other.test"' in line and '"refuse"' in line and '"not_listed"' in line
+               for line in decisions)
