@@ -38,9 +38,11 @@ ow_decision_parse (const char *line)
   gsize length = strlen (line);
   json_t *decision = length <= LINE_BYTES ? ow_json_parse (line, length, error) : NULL;
   gboolean has_address = json_object_get (decision, "address") != NULL;
+  gboolean has_dropped = json_object_get (decision, "dropped") != NULL;
   json_int_t port = ow_json_get_int (decision, "port", -1);
 
-  if (json_is_object (decision) && json_object_size (decision) == (has_address ? 5u : 4u)
+  if (json_is_object (decision) && json_object_size (decision) == 4u + has_address + has_dropped
+      && (!has_dropped || ow_json_get_int (decision, "dropped", -1) >= 0)
       && is_text (decision, "decision", decisions, 0)
       && is_text (decision, "reason", reasons, 0)
       && is_text (decision, "host", NULL, HOST_BYTES)

@@ -12,7 +12,8 @@
  * claim "not proven", never "held".
  *
  * The result is an array, new reference, of {"key","claim","held","detail"} with keys
- * folder, home, read_only, proc_sys, host, loopback, abstract_socket. */
+ * folder, home, read_only, proc_sys, host, loopback, abstract_socket. Without a wall the
+ * claims simply do not hold, which is no error. @hosts (nullable) is shared, not moved. */
 void    ow_prove_run_async  (OwSandboxProvider *provider, GPtrArray *hosts,
                              GCancellable *cancellable,
                              GAsyncReadyCallback callback, gpointer user_data);
