@@ -7,6 +7,7 @@ tests that were skipped are not the ones that docs/testing.md lists.
 """
 
 import argparse
+import concurrent.futures
 import json
 import os
 import re
@@ -21,6 +22,8 @@ from common import build, skips, tap  # noqa: E402
 from common.tree import ROOT          # noqa: E402
 
 SUITES = ["style", "unit", "layers", "sanitizers", "integration", "guards"]
+LONG_SUITES = ["fuzz"]
+FUZZ_SECONDS = int(os.environ.get("OPENWORKER_FUZZ_SECONDS", "3600"))
 
 
 def run_lines(name, argv, env=None):
@@ -61,14 +64,15 @@ def read_junit(path, prefix, name_of):
     return counts
 
 
-def run_meson(name, directory, env=None):
-    """The unit tests of one build, each GTest path counted."""
+def run_meson(name, directory, suites, env=None):
+    """The tests of one build, each GTest path counted."""
     junit = directory / "meson-logs" / "testlog.junit.xml"
     junit.unlink(missing_ok=True)
     environment = dict(os.environ, **(env or {}))
     environment["OPENWORKER_LIBEXEC"] = str(directory / "libexec")
-    argv = ["meson", "test", "-C", str(directory), "--no-rebuild", "--suite", "unit",
-            "--print-errorlogs", "--timeout-multiplier", "10" if env else "3"]
+    argv = ["meson", "test", "-C", str(directory), "--no-rebuild", "--print-errorlogs",
+            "--timeout-multiplier", "10" if env else "3",
+            *[word for suite in suites for word in ("--suite", suite)]]
     print(f"  {' '.join(argv)}", flush=True)
     status = subprocess.run(argv, cwd=ROOT, env=environment, check=False).returncode
     # "openworker.wire-json" and "3 /json/depth" become wire-json/json/depth.
@@ -94,7 +98,7 @@ def suite_unit(_options):
     problem = build.compile_tree(build.UNIT)
     if problem:
         return tap.Counts(failed=[f"unit:build ({problem})"])
-    return run_meson("unit", build.UNIT.directory)
+    return run_meson("unit", build.UNIT.directory, ["unit"])
 
 
 def suite_layers(_options):
@@ -105,7 +109,8 @@ def suite_sanitizers(_options):
     problem = build.compile_tree(build.SANITIZERS)
     if problem:
         return tap.Counts(failed=[f"sanitizers:build ({problem})"])
-    return run_meson("sanitizers", build.SANITIZERS.directory, build.sanitizer_env())
+    return run_meson("sanitizers", build.SANITIZERS.directory, ["unit", "fuzz"],
+                     build.sanitizer_env())
 
 
 def suite_integration(options):
@@ -133,16 +138,45 @@ def suite_guards(options):
     return run_lines("guards", argv)
 
 
+def suite_fuzz(_options):
+    """Each fuzz target for its hour, two at a time."""
+    problem = build.compile_tree(build.SANITIZERS)
+    if problem:
+        return tap.Counts(failed=[f"fuzz:build ({problem})"])
+    counts, programs = tap.Counts(), sorted(
+        path for path in (build.SANITIZERS.directory / "tests/fuzz").glob("fuzz-*")
+        if path.is_file() and not path.suffix)
+
+    def run(program):
+        log = program.with_suffix(".log")
+        with open(log, "wb") as output:
+            return subprocess.run(
+                [program, f"-max_total_time={FUZZ_SECONDS}", "-max_len=65536",
+                 "-rss_limit_mb=1024", f"-artifact_prefix={program}-"],
+                stdout=output, stderr=output, check=False,
+                env=dict(os.environ, **build.sanitizer_env())).returncode, log
+
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for program, (status, log) in zip(programs, pool.map(run, programs)):
+            if status != 0:
+                print(log.read_text(errors="replace")[-4000:])
+            (counts.failed if status else counts.passed).append(f"fuzz:{program.name}")
+    if not programs:
+        counts.failed.append("fuzz:nothing (no target was built)")
+    return counts
+
+
 def main():
     parser = argparse.ArgumentParser(prog="./dev test", description=__doc__)
     parser.add_argument("--long", action="store_true",
                         help="also the soaks, the fuzzing and every guard")
-    parser.add_argument("--only", action="append", choices=SUITES, metavar="SUITE",
-                        help="one suite (repeatable): " + ", ".join(SUITES))
+    parser.add_argument("--only", action="append", choices=SUITES + LONG_SUITES,
+                        metavar="SUITE",
+                        help="one suite (repeatable): " + ", ".join(SUITES + LONG_SUITES))
     options = parser.parse_args()
 
     total, begun = tap.Counts(), time.monotonic()
-    for name in options.only or SUITES:
+    for name in options.only or SUITES + (LONG_SUITES if options.long else []):
         print(f"== {name}", flush=True)
         start = time.monotonic()
         counts = globals()[f"suite_{name}"](options)

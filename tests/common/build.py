@@ -22,7 +22,7 @@ UNIT = Build(ROOT / "build-test", ["-Dwerror=true"], {"CC": "gcc", "CXX": "g++"}
 SANITIZERS = Build(
     ROOT / "build-sanitizers",
     ["-Dwerror=true", "-Db_sanitize=address,undefined", "-Db_lundef=false",
-     "-Drunner_static=false", "-Doptimization=1"],
+     "-Drunner_static=false", "-Doptimization=1", "-Dfuzz=true"],
     {"CC": "clang", "CXX": "clang++"})
 
 
