@@ -52,8 +52,9 @@ void        ow_consent_request_async  (OwConsent           *self,
                                        GAsyncReadyCallback  callback,
                                        gpointer             user_data);
 /* @approval (transfer full): how it was decided, for the record: "policy:sandboxed",
- * "person:once", "person:session", "denied:person", "denied:policy", "denied:timeout",
- * "denied:nobody", "denied:closed". */
+ * "policy:read-only", "person:once", "person:session", "denied:person", "denied:policy",
+ * "denied:timeout", "denied:nobody", "denied:closed", "denied:cancelled". FALSE only when a
+ * question or its answer could not be written down. */
 gboolean    ow_consent_request_finish (OwConsent     *self,
                                        GAsyncResult  *result,
                                        OwDecision    *decision,
