@@ -22,7 +22,10 @@ UNIT = Build(ROOT / "build-test", ["-Dwerror=true"], {"CC": "gcc", "CXX": "g++"}
 SANITIZERS = Build(
     ROOT / "build-sanitizers",
     ["-Dwerror=true", "-Db_sanitize=address,undefined", "-Db_lundef=false",
-     "-Drunner_static=false", "-Doptimization=1", "-Dfuzz=true"],
+     "-Drunner_static=false", "-Doptimization=1", "-Dfuzz=true",
+     # clang takes a g_autoptr that is there only to release something for unused; gcc, in
+     # the other build, does not and finds the truly unused ones.
+     "-Dc_args=-Wno-unused-variable"],
     {"CC": "clang", "CXX": "clang++"})
 
 
