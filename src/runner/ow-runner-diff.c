@@ -385,8 +385,8 @@ ow_runner_diff_unified (OwRunnerBuffer *out,
     }
   else
     {
-      ow_runner_buffer_append (out, "[The change spans more lines than can be compared, so they are "
-                               "not shown.]\n");
+      ow_runner_buffer_append (out, "[The change spans more lines than can be compared, so they "
+                               "are not shown.]\n");
     }
   free (a.lines);
   free (b.lines);

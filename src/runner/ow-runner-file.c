@@ -96,12 +96,13 @@ is_readable_kind (const OwRunnerPath *path,
                          "shell with a timeout if it really is meant.", path->shown,
                          ow_runner_file_kind (status->st_mode));
   else if (ow_runner_file_is_made_up (fd, &system))
-    ow_runner_args_fail (result, "%s is a file that the kernel makes up (%s), not a regular file, so "
-                         "it was not opened. Use the shell with a timeout if it really is meant.",
+    ow_runner_args_fail (result, "%s is a file that the kernel makes up (%s), not a regular file, "
+                         "so it was not opened. Use the shell with a timeout if it really is "
+                         "meant.",
                          path->shown, system);
   else if (path->slashed)
-    ow_runner_args_fail (result, "%s ends with a slash, but a file is there and not a folder. Write "
-                         "it without the slash.", path->shown);
+    ow_runner_args_fail (result, "%s ends with a slash, but a file is there and not a folder. "
+                         "Write it without the slash.", path->shown);
   return !result->is_error;
 }
 
@@ -356,8 +357,8 @@ ow_runner_file_replace (const OwRunnerPath  *path,
   if (unchanged != NULL && !still_same (place, unchanged))
     {
       unlinkat (place->parent, name, 0);
-      ow_runner_args_fail (result, "%s was changed by something else while this call ran, so it was "
-                           "left as it is. Read it again, then edit.", path->shown);
+      ow_runner_args_fail (result, "%s was changed by something else while this call ran, so it "
+                           "was left as it is. Read it again, then edit.", path->shown);
       return false;
     }
   if (renameat (place->parent, name, place->parent, place->name) < 0)
@@ -365,8 +366,8 @@ ow_runner_file_replace (const OwRunnerPath  *path,
       int saved = errno;
 
       unlinkat (place->parent, name, 0);
-      ow_runner_args_fail (result, "%s was not written: %s. What was there is unchanged. Look at it "
-                           "with the shell.", path->shown, strerror (saved));
+      ow_runner_args_fail (result, "%s was not written: %s. What was there is unchanged. Look at "
+                           "it with the shell.", path->shown, strerror (saved));
       return false;
     }
   /* Best effort: the rename itself is already done and seen by everyone. */

@@ -555,25 +555,27 @@ ow_runner_path_fail (const OwRunnerPath  *self,
       fail_outside (roots, self->shown, result);
       break;
     case ENOENT:
-      ow_runner_args_fail (result, "There is nothing at %s, so it could not be %s. Use list or glob "
-                           "to see what there is.", self->shown, what);
+      ow_runner_args_fail (result, "There is nothing at %s, so it could not be %s. Use list or "
+                           "glob to see what there is.", self->shown, what);
       break;
     case ENOTDIR:
-      ow_runner_args_fail (result, "A part of %s is a file and not a folder, so it could not be %s. "
-                           "Use list on the folder above to see what there is.", self->shown, what);
+      ow_runner_args_fail (result, "A part of %s is a file and not a folder, so it could not be "
+                           "%s. Use list on the folder above to see what there is.", self->shown,
+                           what);
       break;
     case ELOOP:
-      ow_runner_args_fail (result, "%s goes through too many links or links that change, so it could "
-                           "not be %s. Name the file that is meant itself.", self->shown, what);
+      ow_runner_args_fail (result, "%s goes through too many links or links that change, so it "
+                           "could not be %s. Name the file that is meant itself.", self->shown,
+                           what);
       break;
     case ENAMETOOLONG:
-      ow_runner_args_fail (result, "A name in %s is longer than the file system allows, so it could "
-                           "not be %s. Use shorter names.", self->shown, what);
+      ow_runner_args_fail (result, "A name in %s is longer than the file system allows, so it "
+                           "could not be %s. Use shorter names.", self->shown, what);
       break;
     case EACCES:
     case EPERM:
-      ow_runner_args_fail (result, "%s could not be %s: the file's permissions do not allow it. Look "
-                           "at its mode with the shell (ls -l).", self->shown, what);
+      ow_runner_args_fail (result, "%s could not be %s: the file's permissions do not allow it. "
+                           "Look at its mode with the shell (ls -l).", self->shown, what);
       break;
     default:
       ow_runner_args_fail (result, "%s could not be %s: %s. Look at it with the shell, or try "
@@ -645,8 +647,8 @@ fail_missing_parent (const OwRunnerPath  *self,
       *at = '/';
     }
   shown = ow_runner_buffer_name (path, strlen (path));
-  ow_runner_args_fail (result, "%s was not written: its folder %s does not exist. Create it with the "
-                       "shell (mkdir -p), then write again.", self->shown, shown);
+  ow_runner_args_fail (result, "%s was not written: its folder %s does not exist. Create it with "
+                       "the shell (mkdir -p), then write again.", self->shown, shown);
   free (shown);
   free (path);
 }

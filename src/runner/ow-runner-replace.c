@@ -342,8 +342,8 @@ ow_runner_replace_near (OwRunnerBuffer *out,
   Bytes bare = without_numbers (what);
 
   if (bare.length > 0 && (count (in, bare) > 0))
-    ow_runner_buffer_append (out, "It is there without the line numbers in front, which belong to the "
-                             "answer of read and not to the file.");
+    ow_runner_buffer_append (out, "It is there without the line numbers in front, which belong to "
+                             "the answer of read and not to the file.");
   else if (!put_leveled (out, in, what, LEAVE_CR_OUT, "line ends") &&
            !put_leveled (out, in, what, LEAVE_CR_OUT | LEVEL_CASE, "upper and lower case") &&
            !put_leveled (out, in, what, LEAVE_CR_OUT | LEVEL_SPACE, "white space") &&

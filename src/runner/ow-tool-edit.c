@@ -59,8 +59,8 @@ read_whole (const OwRunnerPath *path,
   *length = 0;
   if (status->st_size > (off_t) OW_RUNNER_REPLACE_MAX_BYTES)
     {
-      ow_runner_args_fail (result, "%s has %lld bytes, more than the 32 MiB that edit takes. Change "
-                           "it with the shell (sed, a script).", path->shown,
+      ow_runner_args_fail (result, "%s has %lld bytes, more than the 32 MiB that edit takes. "
+                           "Change it with the shell (sed, a script).", path->shown,
                            (long long) status->st_size);
       return NULL;
     }
@@ -93,8 +93,8 @@ fail_absent (const OwRunnerPath *path,
     ow_runner_buffer_printf (&near, "The file is no plain text (%s).", kind);
   else
     ow_runner_replace_near (&near, data, length, arguments->old_text, arguments->old_length);
-  ow_runner_args_fail (result, "%s was not changed: old_text does not stand in it exactly.%s%s Read "
-                       "the file again and copy the text as it is there.", path->shown,
+  ow_runner_args_fail (result, "%s was not changed: old_text does not stand in it exactly.%s%s "
+                       "Read the file again and copy the text as it is there.", path->shown,
                        near.length > 0 ? " " : "", near.length > 0 ? near.data : "");
   ow_runner_buffer_clear (&near);
 }
@@ -111,8 +111,8 @@ fail_ambiguous (const OwRunnerPath    *path,
 
   ow_runner_buffer_init (&places, 1024);
   ow_runner_replace_places (&places, data, length, arguments->old_text, arguments->old_length);
-  ow_runner_args_fail (result, "%s was not changed: old_text stands in it %zu times (line %s). Give "
-                       "more of the text around the one that is meant, or set replace_all.",
+  ow_runner_args_fail (result, "%s was not changed: old_text stands in it %zu times (line %s). "
+                       "Give more of the text around the one that is meant, or set replace_all.",
                        path->shown, replace->found, places.data != NULL ? places.data : "?");
   ow_runner_buffer_clear (&places);
 }
@@ -137,8 +137,8 @@ answer (const OwRunnerPath    *path,
   ow_runner_buffer_printf (&text, "Replaced %zu place%s in %s.\n", replace->found,
                            replace->found == 1 ? "" : "s", path->shown);
   if (place->status.st_nlink > 1)
-    ow_runner_buffer_printf (&text, "The file had %lu names (hard links); the others keep what they "
-                             "had.\n", (unsigned long) place->status.st_nlink);
+    ow_runner_buffer_printf (&text, "The file had %lu names (hard links); the others keep what "
+                             "they had.\n", (unsigned long) place->status.st_nlink);
   ow_runner_buffer_append (&text, diff.data);
   if (escaped)
     ow_runner_buffer_append (&text, "[Bytes that are not UTF-8 text stand as \\xNN.]\n");
@@ -174,8 +174,8 @@ edit (const OwRunnerPath  *path,
       break;
 
     case OW_RUNNER_REPLACE_TOO_LARGE:
-      ow_runner_args_fail (result, "%s was not changed: it would have more than the 32 MiB that edit "
-                           "writes. Change it with the shell (sed, a script).", path->shown);
+      ow_runner_args_fail (result, "%s was not changed: it would have more than the 32 MiB that "
+                           "edit writes. Change it with the shell (sed, a script).", path->shown);
       break;
 
     case OW_RUNNER_REPLACE_DONE:
@@ -198,14 +198,15 @@ open_place (const OwRunnerPath  *path,
 
   if (!place->exists)
     {
-      ow_runner_args_fail (result, "There is no file %s to edit. Use write to create it, or list and "
-                           "glob to find the one that is meant.", path->shown);
+      ow_runner_args_fail (result, "There is no file %s to edit. Use write to create it, or list "
+                           "and glob to find the one that is meant.", path->shown);
       return -1;
     }
   if (!S_ISREG (place->status.st_mode))
     {
       ow_runner_args_fail (result, "%s is a %s, not a regular file, so it was not opened. Name a "
-                           "regular file.", path->shown, ow_runner_file_kind (place->status.st_mode));
+                           "regular file.", path->shown,
+                           ow_runner_file_kind (place->status.st_mode));
       return -1;
     }
   fd = ow_runner_file_open_at (place->parent, place->name, status);
@@ -216,8 +217,8 @@ open_place (const OwRunnerPath  *path,
     }
   else if (ow_runner_file_is_made_up (fd, &system))
     {
-      ow_runner_args_fail (result, "%s is a file that the kernel makes up (%s), not a regular file, "
-                           "so it was not edited. Use the shell if it is meant.", path->shown,
+      ow_runner_args_fail (result, "%s is a file that the kernel makes up (%s), not a regular "
+                           "file, so it was not edited. Use the shell if it is meant.", path->shown,
                            system);
       close (fd);
       fd = -1;

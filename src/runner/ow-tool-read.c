@@ -133,7 +133,8 @@ answer_binary (const OwRunnerPath *path,
   OwRunnerBuffer text;
 
   ow_runner_buffer_init (&text, OW_RUNNER_TEXT_MAX);
-  ow_runner_buffer_printf (&text, "%s is not shown: %s, %s (%lld bytes). %s", path->shown, kind, size,
+  ow_runner_buffer_printf (&text, "%s is not shown: %s, %s (%lld bytes). %s", path->shown, kind,
+                           size,
                            (long long) status->st_size,
                            utf16 ? "Convert it with the shell: iconv -f UTF-16 -t UTF-8 FILE"
                                : "Use the shell to look into it (file, xxd, unzip -l …).");
@@ -162,9 +163,10 @@ say_what_is_left (Reader    *self,
                              self->partial ? ", and only its first 256 MiB are looked at; use the "
                              "shell (tail, sed) beyond" : "");
   else if (cut)
-    ow_runner_buffer_printf (&self->text, "[Cut: lines %lld to %lld of %s%lld are shown. Go on with "
-                             "offset %lld.]\n", (long long) self->first,
-                             (long long) (self->first + self->shown - 1), exactly, (long long) total,
+    ow_runner_buffer_printf (&self->text, "[Cut: lines %lld to %lld of %s%lld are shown. Go on "
+                             "with offset %lld.]\n", (long long) self->first,
+                             (long long) (self->first + self->shown - 1), exactly,
+                              (long long) total,
                              (long long) (self->first + self->shown));
   if (self->escaped)
     ow_runner_buffer_append (&self->text, "[Lines with ! hold bytes that are not UTF-8 text; they "

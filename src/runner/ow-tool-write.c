@@ -22,8 +22,8 @@ answer (const OwRunnerPath  *path,
   ow_runner_buffer_printf (&text, "%s %s (%zu byte%s).", place->exists ? "Replaced" : "Created",
                            path->shown, length, length == 1 ? "" : "s");
   if (place->exists && place->status.st_nlink > 1)
-    ow_runner_buffer_printf (&text, " The file had %lu names (hard links); the others keep what they "
-                             "had.", (unsigned long) place->status.st_nlink);
+    ow_runner_buffer_printf (&text, " The file had %lu names (hard links); the others keep what "
+                             "they had.", (unsigned long) place->status.st_nlink);
   json_object_set_new (structured, "bytes", json_integer ((json_int_t) length));
   json_object_set_new (structured, "created", json_boolean (!place->exists));
   ow_runner_args_answer (result, &text, structured);

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "ow-runner-walk-private.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "ow-runner-file-private.h"
+#include "ow-runner-ignore-private.h"
+
+/* One descriptor is held for each level. */
+#define MAX_DEPTH   200
+#define MAX_WIDTH   200000
+#define MAX_ENTRIES 2000000
+#define CHUNK_BYTES 32768
+
+/* As getdents64(2) has it; libc declares none. */
+typedef struct {
+  uint64_t       d_ino;
+  int64_t        d_off;
+  unsigned short d_reclen;
+  unsigned char  d_type;
+  char           d_name[];
+} Record;
+
+typedef struct {
+  size_t        name; /* offset in Names.text until all are read */
+  unsigned char type;
+} Name;
+
+typedef struct {
+  char  *text;  /* (owned) */
+  size_t length;
+  size_t size;
+  Name  *names; /* (owned) */
+  size_t n;
+  bool   has_ignore;
+} Names;
+
+typedef struct {
+  OwRunnerIgnore *rules; /* (owned) (nullable) */
+  size_t          base;  /* where the path below its folder begins in Walker.path */
+} Level;
+
+typedef struct {
+  OwRunnerWalk *walk;
+  char         *chunk;   /* (owned) */
+  char         *path;    /* (owned) from the session's folder on */
+  size_t        length;
+  size_t        size;
+  size_t        start;   /* where the path below the start begins */
+  Level        *levels;  /* (owned) */
+  size_t        n;
+} Walker;
+
+void
+ow_runner_walk_init (OwRunnerWalk    *self,
+                     OwRunnerWalkFunc func,
+                     void            *user_data,
+                     int              seconds)
+{
+  memset (self, 0, sizeof *self);
+  self->func = func;
+  self->user_data = user_data;
+  clock_gettime (CLOCK_MONOTONIC, &self->deadline);
+  self->deadline.tv_sec += seconds;
+}
+
+bool
+ow_runner_walk_late (const OwRunnerWalk *self)
+{
+  struct timespec now;
+
+  clock_gettime (CLOCK_MONOTONIC, &now);
+  return now.tv_sec > self->deadline.tv_sec ||
+         (now.tv_sec == self->deadline.tv_sec && now.tv_nsec >= self->deadline.tv_nsec);
+}
+
+void
+ow_runner_walk_notes (const OwRunnerWalk *self,
+                      OwRunnerBuffer     *out)
+{
+  if ((self->limits & OW_RUNNER_WALK_TOO_DEEP) != 0)
+    ow_runner_buffer_printf (out, "[Cut: folders more than %d levels down were not looked into. "
+                             "Give a path further down.]\n", MAX_DEPTH);
+  if ((self->limits & OW_RUNNER_WALK_TOO_WIDE) != 0)
+    ow_runner_buffer_printf (out, "[Cut: of a folder with more than %d entries only so many were "
+                             "looked at. Use the shell (find) there.]\n", MAX_WIDTH);
+  if ((self->limits & OW_RUNNER_WALK_TOO_MANY) != 0)
+    ow_runner_buffer_printf (out, "[Cut: only the first %d entries were looked at. Give a path "
+                             "further down.]\n", MAX_ENTRIES);
+  if ((self->limits & OW_RUNNER_WALK_TOO_LONG) != 0)
+    ow_runner_buffer_append (out, "[Cut: the time for one call was used up before everything was "
+                             "looked at. Give a path further down.]\n");
+  if (self->unreadable > 0)
+    ow_runner_buffer_printf (out, "[%zu folder%s could not be looked into.]\n", self->unreadable,
+                             self->unreadable == 1 ? "" : "s");
+}
+
+static void
+add_name (Names        *self,
+          const char   *name,
+          unsigned char type)
+{
+  size_t length = strlen (name) + 1;
+
+  if (self->length + length > self->size)
+    {
+      self->size = (self->length + length) * 2;
+      self->text = ow_runner_buffer_resize (self->text, self->size);
+    }
+  if ((self->n & (self->n + 1)) == 0)
+    self->names = ow_runner_buffer_resize (self->names, (self->n + 1) * 2 * sizeof *self->names);
+  memcpy (self->text + self->length, name, length);
+  self->names[self->n++] = (Name) { self->length, type };
+  self->length += length;
+}
+
+static int
+compare (const void *one,
+         const void *other,
+         void       *text)
+{
+  const Name *a = one;
+  const Name *b = other;
+
+  return strcmp ((const char *) text + a->name, (const char *) text + b->name);
+}
+
+static bool
+is_skipped (const char *name)
+{
+  return strcmp (name, ".") == 0 || strcmp (name, "..") == 0 || strcmp (name, ".git") == 0;
+}
+
+static unsigned char
+type_of (int         directory,
+         const char *name)
+{
+  struct stat status;
+
+  if (fstatat (directory, name, &status, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0)
+    return DT_UNKNOWN;
+  return IFTODT (status.st_mode);
+}
+
+/* Reads all names of a directory, sorted. */
+static bool
+read_names (Walker *walker,
+            int     directory,
+            Names  *names)
+{
+  memset (names, 0, sizeof *names);
+  for (;;)
+    {
+      long got = syscall (SYS_getdents64, directory, walker->chunk, CHUNK_BYTES);
+
+      if (got < 0)
+        return false;
+      if (got == 0)
+        break;
+      for (long at = 0; at < got;)
+        {
+          const Record *record = (const Record *) (walker->chunk + at);
+
+          at += record->d_reclen;
+          if (is_skipped (record->d_name))
+            continue;
+          if (names->n == MAX_WIDTH)
+            {
+              walker->walk->limits |= OW_RUNNER_WALK_TOO_WIDE;
+              break;
+            }
+          names->has_ignore = names->has_ignore || strcmp (record->d_name, ".gitignore") == 0;
+          add_name (names, record->d_name, record->d_type != DT_UNKNOWN
+                    ? record->d_type : type_of (directory, record->d_name));
+        }
+      if (names->n == MAX_WIDTH || ow_runner_walk_late (walker->walk))
+        break;
+    }
+  if (names->n > 1)
+    qsort_r (names->names, names->n, sizeof *names->names, compare, names->text);
+  return true;
+}
+
+static size_t
+push_path (Walker     *self,
+           const char *name)
+{
+  size_t before = self->length;
+  size_t length = strlen (name);
+
+  if (before + length + 2 > self->size)
+    {
+      self->size = (before + length + 2) * 2;
+      self->path = ow_runner_buffer_resize (self->path, self->size);
+    }
+  if (before > 0)
+    self->path[self->length++] = '/';
+  memcpy (self->path + self->length, name, length + 1);
+  self->length += length;
+  return before;
+}
+
+static void
+pop_path (Walker *self,
+          size_t  before)
+{
+  self->length = before;
+  self->path[before] = '\0';
+}
+
+static void
+push_level (Walker         *self,
+            OwRunnerIgnore *rules)
+{
+  if (rules == NULL)
+    return;
+  self->levels = ow_runner_buffer_resize (self->levels, (self->n + 1) * sizeof *self->levels);
+  self->levels[self->n].rules = rules;
+  self->levels[self->n].base = self->length > 0 ? self->length + 1 : 0;
+  self->n++;
+}
+
+/* Whether the entry that Walker.path names now is left out: the innermost file with
+ * a rule about it says so. */
+static bool
+is_ignored (const Walker *self,
+            bool          is_folder)
+{
+  for (size_t i = self->n; i > 0; i--)
+    {
+      const Level *level = &self->levels[i - 1];
+
+      switch (ow_runner_ignore_match (level->rules, self->path + level->base, is_folder))
+        {
+        case OW_RUNNER_IGNORE_OUT:
+          return true;
+
+        case OW_RUNNER_IGNORE_IN:
+          return false;
+
+        case OW_RUNNER_IGNORE_SILENT:
+          break;
+        }
+    }
+  return false;
+}
+
+static bool
+count_entry (OwRunnerWalk *walk)
+{
+  if (++walk->entries > MAX_ENTRIES)
+    walk->limits |= OW_RUNNER_WALK_TOO_MANY;
+  else if (walk->entries % 64 == 0 && ow_runner_walk_late (walk))
+    walk->limits |= OW_RUNNER_WALK_TOO_LONG;
+  return (walk->limits & (OW_RUNNER_WALK_TOO_MANY | OW_RUNNER_WALK_TOO_LONG)) == 0;
+}
+
+static bool walk_directory (Walker *self,
+                            int     directory,
+                            dev_t   device,
+                            int     depth);
+
+static bool
+walk_below (Walker     *self,
+            int         directory,
+            const char *name,
+            dev_t       device,
+            int         depth)
+{
+  int fd;
+
+  if (depth >= MAX_DEPTH)
+    {
+      self->walk->limits |= OW_RUNNER_WALK_TOO_DEEP;
+      return true;
+    }
+  fd = openat (directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0)
+    {
+      self->walk->unreadable++;
+      return true;
+    }
+  return walk_directory (self, fd, device, depth);
+}
+
+static bool
+walk_entry (Walker       *self,
+            int           directory,
+            const char   *name,
+            unsigned char type,
+            dev_t         device,
+            int           depth)
+{
+  size_t before = push_path (self, name);
+  bool going = count_entry (self->walk);
+
+  if (going && is_ignored (self, type == DT_DIR))
+    {
+      self->walk->ignored++;
+    }
+  else if (going && type == DT_DIR)
+    {
+      going = walk_below (self, directory, name, device, depth + 1);
+    }
+  else if (going)
+    {
+      OwRunnerWalkEntry entry = { directory, name, self->path + self->start, type };
+
+      going = self->walk->func (&entry, self->walk->user_data);
+    }
+  pop_path (self, before);
+  return going;
+}
+
+/* Takes over @directory. */
+static bool
+walk_directory (Walker *self,
+                int     directory,
+                dev_t   device,
+                int     depth)
+{
+  size_t levels = self->n;
+  struct stat status;
+  const char *system;
+  Names names;
+  bool going = true;
+
+  /* Another file system is looked at for its kind: files of some never end. */
+  if (fstat (directory, &status) < 0 ||
+      (status.st_dev != device && ow_runner_file_is_made_up (directory, &system)) ||
+      !read_names (self, directory, &names))
+    {
+      self->walk->unreadable++;
+      close (directory);
+      return true;
+    }
+  if (names.has_ignore)
+    push_level (self, ow_runner_ignore_load (directory));
+  for (size_t i = 0; going && i < names.n; i++)
+    going = walk_entry (self, directory, names.text + names.names[i].name, names.names[i].type,
+                        status.st_dev, depth);
+  if (self->n > levels)
+    ow_runner_ignore_free (self->levels[--self->n].rules);
+  free (names.text);
+  free (names.names);
+  close (directory);
+  return going;
+}
+
+/* The rules of the folders above the start, where the path names them plainly. */
+static void
+load_above (Walker     *self,
+            int         root,
+            const char *below)
+{
+  char *path = ow_runner_buffer_copy (below, strlen (below));
+  char *rest = path;
+  char *name;
+
+  if (strstr (path, "..") == NULL)
+    {
+      while ((name = strsep (&rest, "/")) != NULL)
+        {
+          int fd;
+
+          if (name[0] == '\0' || strcmp (name, ".") == 0)
+            continue;
+          fd = ow_runner_path_open_below (root, self->length > 0 ? self->path : ".",
+                                          O_RDONLY | O_DIRECTORY);
+          if (fd >= 0)
+            {
+              push_level (self, ow_runner_ignore_load (fd));
+              close (fd);
+            }
+          push_path (self, name);
+        }
+    }
+  free (path);
+}
+
+void
+ow_runner_walk_run (OwRunnerWalk        *self,
+                    const OwRunnerRoots *roots,
+                    const OwRunnerPath  *path,
+                    int                  start)
+{
+  Walker walker = { .walk = self };
+  int fd = fcntl (start, F_DUPFD_CLOEXEC, 3);
+
+  walker.chunk = ow_runner_buffer_alloc (CHUNK_BYTES);
+  walker.size = 256;
+  walker.path = ow_runner_buffer_alloc (walker.size);
+  walker.path[0] = '\0';
+  load_above (&walker, roots->fds[path->root], path->below);
+  walker.start = walker.length > 0 ? walker.length + 1 : 0;
+  if (fd >= 0)
+    walk_directory (&walker, fd, (dev_t) -1, 0);
+  while (walker.n > 0)
+    ow_runner_ignore_free (walker.levels[--walker.n].rules);
+  free (walker.levels);
+  free (walker.path);
+  free (walker.chunk);
+}
