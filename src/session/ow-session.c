@@ -152,18 +152,11 @@ on_appended (OwEventList *events,
              OwEvent     *event,
              OwSession   *self)
 {
-  GError *error = NULL;
+  OwEventType kind = ow_event_get_kind (event);
+  GError     *error = NULL;
 
-  switch (ow_event_get_kind (event))
-    {
-    case OW_EVENT_CONSENT_ASKED:
-    case OW_EVENT_CONSENT_ANSWERED:
-    case OW_EVENT_HOST_DECISION:
-    case OW_EVENT_WALL:
-      break;
-    default:
-      return;
-    }
+  if (kind == OW_EVENT_TOOL_STARTED || kind == OW_EVENT_TOOL_ENDED || !ow_audit_wants (kind))
+    return;
   if (!ow_audit_append (self->audit, event, FALSE, &error))
     fail (self, error);
 }
@@ -357,9 +350,9 @@ end_session (OwSession *self)
   self->stop_handler = 0;
   if (self->record != NULL && !ow_recording_write (self->events, self->record, &error))
     fail (self, g_steal_pointer (&error));
+  append (self, OW_EVENT_SESSION_ENDED, ow_session_events_ended (self->error, self->status));
   if (!ow_audit_sync (self->audit, &error))
     fail (self, g_steal_pointer (&error));
-  append (self, OW_EVENT_SESSION_ENDED, ow_session_events_ended (self->error, self->status));
   ow_state_reach ("session-ended");
   if (self->error != NULL)
     g_task_return_error (task, g_error_copy (self->error));
@@ -546,6 +539,12 @@ start (OwSession *self,
                                            G_CALLBACK (on_cancelled), self);
   if (g_cancellable_is_cancelled (cancellable))
     g_cancellable_cancel (self->stop);
+  if (self->error != NULL)
+    {
+      /* Stored but not recorded: nothing is started. */
+      end_session (self);
+      return;
+    }
   ow_sandbox_start_async (self->sandbox, self->stop, on_started, g_object_ref (self));
 }
 

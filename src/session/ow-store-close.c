@@ -71,7 +71,7 @@ append_both (OwEventList *list,
 
   if (event == NULL)
     return FALSE;
-  return type != OW_EVENT_TOOL_ENDED || ow_audit_append (audit, event, TRUE, error);
+  return ow_audit_append (audit, event, TRUE, error);
 }
 
 static gboolean

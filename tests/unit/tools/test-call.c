@@ -176,7 +176,7 @@ kinds (Fixture *fixture)
   for (guint i = 0; i < ow_event_list_get_n (fixture->events); i++)
     g_string_append_printf (text, "%s%s", i > 0 ? " " : "",
                             ow_event_kind_name (ow_event_get_kind (
-                              ow_event_list_get (fixture->events, i))));
+                                                  ow_event_list_get (fixture->events, i))));
   return g_string_free (text, FALSE);
 }
 
