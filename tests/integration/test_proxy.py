@@ -1,0 +1,474 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: The OpenWorker authors
+"""openworker-proxy as a program, in a network of its own.
+
+The proxy refuses loopback addresses, so the hosts that it may reach need others: each test
+runs in a private network namespace where documentation addresses (RFC 5737) belong to this
+machine, with its own /etc/hosts and /etc/nsswitch.conf in a private mount namespace. This
+file is also the program that runs in there: `test_proxy.py inside PROXY DIR TEST`.
+"""
+
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+SCALE = float(os.environ.get("OPENWORKER_TEST_TIME_SCALE", "1"))
+PUBLIC, OTHER = "203.0.113.10", "198.51.100.20"
+HOSTS = f"""127.0.0.1 localhost
+{PUBLIC} good.test sub.good.test other.test
+127.0.0.1 rebind.test
+127.0.0.1 mixed.test
+{PUBLIC} mixed.test
+10.77.0.1 private.test
+169.254.169.254 metadata.test
+203.0.113.99 silent.test
+"""
+
+
+class Inside:
+    """The proxy and what is around it, seen from within the namespaces."""
+
+    def __init__(self, program, directory):
+        self.program, self.directory = program, Path(directory)
+        self.path = self.directory / "proxy.sock"
+        self.process = None
+        self.requests = []
+
+    def start(self, allow, *options, ready=True, stdout=subprocess.PIPE):
+        self.process = subprocess.Popen(
+            [self.program, "--socket", str(self.path), *options], stdin=subprocess.PIPE,
+            stdout=stdout, stderr=subprocess.PIPE, env={"HOSTALIASES": "/nonexistent"})
+        if allow is not None:
+            self.send_list(allow)
+        if ready:
+            assert self.process.stdout.readline() == b"ready\n"
+
+    def send_list(self, allow):
+        entries = []
+        for entry in allow:
+            host, port = entry.rsplit(":", 1)
+            entries.append({"host": host.removeprefix("!"), "port": int(port)})
+            if host.startswith("!"):
+                entries[-1]["private"] = True
+        self.process.stdin.write(json.dumps({"allow": entries}).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def decision(self):
+        ready, _, _ = select.select([self.process.stdout], [], [], 20 * SCALE)
+        assert ready, "no decision line came"
+        return json.loads(self.process.stdout.readline())
+
+    def connect(self):
+        client = socket.socket(socket.AF_UNIX)
+        client.settimeout(30 * SCALE)
+        client.connect(str(self.path))
+        return client
+
+    def ask(self, request):
+        """Sends @request and returns all that comes until the end."""
+        with self.connect() as client:
+            client.sendall(request)
+            return read_all(client)
+
+    def tunnel(self, target):
+        client = self.connect()
+        client.sendall(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode())
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            head += client.recv(1)
+        assert head.startswith(b"HTTP/1.1 200 "), head
+        return client
+
+    def serve(self, address, port, talk):
+        """Answers each connection to address:port with talk(connection) in a thread."""
+        server = socket.create_server((address, port))
+
+        def loop():
+            while True:
+                connection, _ = server.accept()
+                threading.Thread(target=talk, args=(connection,), daemon=True).start()
+        threading.Thread(target=loop, daemon=True).start()
+
+    def serve_http(self, address=PUBLIC, port=80):
+        def talk(connection):
+            with connection:
+                head = b""
+                while b"\r\n\r\n" not in head:
+                    head += connection.recv(65536)
+                head, _, body = head.partition(b"\r\n\r\n")
+                for line in head.lower().split(b"\r\n"):
+                    if line.startswith(b"content-length:"):
+                        while len(body) < int(line[15:]):
+                            body += connection.recv(65536)
+                connection.settimeout(0.3 * SCALE)
+                try:
+                    body += connection.recv(65536)
+                except TimeoutError:
+                    pass
+                self.requests.append((head, body))
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+        self.serve(address, port, talk)
+
+    def finish(self):
+        self.process.stdin.close()
+        assert self.process.wait(20 * SCALE) == 0
+        assert not self.path.exists()
+        assert self.process.stderr.read() == b""
+
+
+def read_all(client):
+    data = b""
+    while True:
+        part = client.recv(65536)
+        if not part:
+            return data
+        data += part
+
+
+def echo(connection):
+    """Sends back what comes, and after its end a last word."""
+    with connection:
+        while True:
+            part = connection.recv(65536)
+            if not part:
+                break
+            connection.sendall(part)
+        connection.sendall(b"bye")
+
+
+def body_of(response):
+    head, _, body = response.partition(b"\r\n\r\n")
+    return int(head.split()[1]), json.loads(body)
+
+
+def inside_allows(inside):
+    inside.serve(PUBLIC, 443, echo)
+    inside.start(["good.test:443", "*.good.test:443"])
+    mode = inside.path.stat().st_mode
+    assert stat.S_ISSOCK(mode) and mode & 0o077 == 0
+    for name in ["good.test", "GOOD.test.", "sub.good.test"]:
+        with inside.tunnel(f"{name}:443") as client:
+            client.sendall(b"x" * 300000)
+            client.shutdown(socket.SHUT_WR)
+            assert read_all(client) == b"x" * 300000 + b"bye"
+        assert inside.decision() == {
+            "decision": "allow", "host": name.lower().rstrip("."), "port": 443,
+            "reason": "listed", "address": PUBLIC}
+    inside.finish()
+
+
+def inside_refuses_unlisted(inside):
+    inside.serve(PUBLIC, 443, echo)
+    inside.start(["good.test:443"])
+    for target, host, port in [("other.test:443", "other.test", 443),
+                               ("good.test:80", "good.test", 80),
+                               ("sub.good.test:443", "sub.good.test", 443),
+                               (f"{PUBLIC}:443", PUBLIC, 443), ("[::1]:443", "::1", 443)]:
+        status, body = body_of(inside.ask(f"CONNECT {target} HTTP/1.1\r\n\r\n".encode()))
+        assert status == 403
+        assert body == {"error": "host_not_allowed", "detail":
+                        f"{host}:{port} is not on this session's list of hosts"}
+        assert inside.decision() == {"decision": "refuse", "host": host, "port": port,
+                                     "reason": "not_listed"}
+    inside.finish()
+
+
+def inside_refuses_addresses(inside):
+    for address in ["127.0.0.1", PUBLIC, "10.77.0.1"]:
+        inside.serve(address, 443, echo)
+    names = ["rebind.test", "metadata.test", "private.test", "localhost"]
+    inside.start([f"{name}:443" for name in names] + ["127.0.0.1:443", "::1:443", "mixed.test:443"])
+    for host, address in [("rebind.test", "127.0.0.1"), ("metadata.test", "169.254.169.254"),
+                          ("private.test", "10.77.0.1"), ("127.0.0.1", "127.0.0.1")]:
+        status, body = body_of(inside.ask(f"CONNECT {host}:443 HTTP/1.1\r\n\r\n".encode()))
+        assert (status, body["error"]) == (403, "address_not_allowed")
+        assert inside.decision() == {"decision": "refuse", "host": host, "port": 443,
+                                     "reason": "address", "address": address}
+    with inside.tunnel("mixed.test:443"):
+        assert inside.decision()["address"] == PUBLIC
+    # With the person's word private networks are open, this machine never is.
+    inside.send_list(["!private.test:443", "!rebind.test:443", "!metadata.test:443",
+                      "10.77.0.1:443"])
+    time.sleep(0.2)
+    for host in ["private.test", "10.77.0.1"]:
+        with inside.tunnel(f"{host}:443"):
+            assert inside.decision()["address"] == "10.77.0.1"
+    for host in ["rebind.test", "metadata.test"]:
+        assert body_of(inside.ask(f"CONNECT {host}:443 HTTP/1.1\r\n\r\n".encode()))[0] == 403
+        assert inside.decision()["reason"] == "address"
+    inside.finish()
+
+
+def inside_http(inside):
+    inside.serve_http()
+    inside.start(["good.test:80"])
+    request = (b"POST http://good.test/a?b HTTP/1.1\r\nHost: evil.test\r\nProxy-Connection: close\r\n"
+               b"Connection: X-Hop\r\nX-Hop: 1\r\nContent-Length: 4\r\n\r\nbody"
+               b"GET http://good.test/second HTTP/1.1\r\nHost: evil.test\r\n\r\n")
+    for cut in [0, 30, len(request) - 100, len(request) - 62]:
+        with inside.connect() as client:
+            client.sendall(request[:cut])
+            time.sleep(0.05)
+            client.sendall(request[cut:])
+            assert read_all(client).endswith(b"hello")
+        assert inside.decision()["decision"] == "allow"
+        # One request, its own Host, and nothing of what was sent behind it.
+        assert inside.requests.pop() == (
+            b"POST /a?b HTTP/1.1\r\nHost: good.test\r\nContent-Length: 4\r\nConnection: close",
+            b"body")
+    for line, wanted in [(b"Transfer-Encoding: chunked", 411),
+                         (b"Transfer-Encoding: chunked\r\nContent-Length: 4", 400)]:
+        answer = inside.ask(b"POST http://good.test/ HTTP/1.1\r\n" + line + b"\r\n\r\n")
+        assert body_of(answer)[0] == wanted
+        assert inside.decision()["reason"] == "malformed"
+    assert not inside.requests
+    inside.finish()
+
+
+def inside_malformed(inside):
+    inside.start(["good.test:443"])
+    for request, wanted in [(b"CONNECT good.test:443 HTTP/1.1\nHost: x\n\n", 400),
+                            (b"GET / HTTP/1.1\r\nHost: good.test\r\n\r\n", 400),
+                            (b"\x16\x03\x01\x02\x00\x01\x00", 400),
+                            (b"CONNECT good.test:443 HTTP/1.1\r\nX: " + b"y" * 20000, 431)]:
+        status, body = body_of(inside.ask(request))
+        assert (status, body["error"]) == (wanted, "malformed")
+        assert inside.decision() == {"decision": "refuse", "host": "", "port": 0,
+                                     "reason": "malformed"}
+    inside.finish()
+
+
+def inside_unreachable(inside):
+    inside.start(["good.test:444", "nowhere.test:443", "silent.test:443"], "--time-scale", "0.1")
+    status, body = body_of(inside.ask(b"CONNECT good.test:444 HTTP/1.1\r\n\r\n"))
+    assert (status, body["error"]) == (502, "connect_failed")
+    assert inside.decision()["reason"] == "connect"
+    status, body = body_of(inside.ask(b"CONNECT nowhere.test:443 HTTP/1.1\r\n\r\n"))
+    assert (status, body["error"]) == (502, "host_not_found")
+    assert inside.decision()["reason"] == "resolve"
+    assert body_of(inside.ask(b"CONNECT silent.test:443 HTTP/1.1\r\n\r\n"))[0] == 502
+    assert inside.decision()["reason"] == "connect"
+    inside.finish()
+
+
+def inside_slow_head(inside):
+    inside.start(["good.test:443"], "--time-scale", "0.05")
+    begin = time.monotonic()
+    idle = inside.connect()
+    with inside.connect() as slow:
+        answer = b""
+        slow.settimeout(0.1)
+        for byte in b"CONNECT good.test:443 HTTP/1.1\r\nX: " + b"y" * 1000:
+            try:
+                slow.sendall(bytes([byte]))
+                answer = slow.recv(65536)
+                break
+            except TimeoutError:
+                assert time.monotonic() - begin < 15 * SCALE
+        assert answer.startswith(b"HTTP/1.1 408 ")
+    assert time.monotonic() - begin >= 1.4
+    assert inside.decision()["reason"] == "malformed"
+    assert idle.recv(1) == b""
+    inside.finish()
+
+
+def inside_slow_name(inside):
+    """A resolver that never answers holds up nobody else, and its own for 10 s."""
+    Path("/etc/nsswitch.conf").write_text("hosts: files dns\n")
+    Path("/etc/resolv.conf").write_text(f"nameserver {OTHER}\noptions timeout:30 attempts:1\n")
+    silent = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    silent.bind((OTHER, 53))
+    inside.serve(PUBLIC, 443, echo)
+    inside.start(["good.test:443", "slow.test:443"], "--time-scale", "0.2")
+    begin = time.monotonic()
+    with inside.connect() as slow:
+        slow.sendall(b"CONNECT slow.test:443 HTTP/1.1\r\n\r\n")
+        assert silent.recvfrom(512)[0]
+        for _ in range(5):
+            with inside.tunnel("good.test:443"):
+                assert inside.decision()["decision"] == "allow"
+        assert time.monotonic() - begin < 1.5 * SCALE
+        status, body = body_of(read_all(slow))
+    assert (status, body["error"]) == (502, "host_not_found")
+    assert 1.9 <= time.monotonic() - begin < 10 * SCALE
+    assert inside.decision()["reason"] == "resolve"
+    inside.finish()
+
+
+def inside_list_replaced(inside):
+    inside.serve(PUBLIC, 443, echo)
+    inside.start(["good.test:443", "other.test:443"])
+    kept, ended = inside.tunnel("good.test:443"), inside.tunnel("other.test:443")
+    inside.send_list(["good.test:443"])
+    assert ended.recv(1) == b""
+    kept.sendall(b"still")
+    assert kept.recv(5) == b"still"
+    answer = inside.ask(b"CONNECT other.test:443 HTTP/1.1\r\n\r\n")
+    assert body_of(answer)[1]["error"] == "host_not_allowed"
+    inside.send_list([])
+    assert kept.recv(1) == b""
+    inside.process.stdin.write(b'{"allow":"everything"}\n')
+    inside.process.stdin.flush()
+    assert inside.process.wait(20 * SCALE) == 1
+    assert b"list" in inside.process.stderr.read()
+
+
+def inside_stuck_parent(inside):
+    """Nobody reads stdout: clients are served all the same."""
+    read_end, write_end = os.pipe()
+    inside.start(["good.test:443"], ready=False, stdout=write_end)
+    os.close(write_end)
+    assert os.read(read_end, 6) == b"ready\n"
+    for number in range(2600):
+        answer = inside.ask(b"CONNECT x%d.test:443 HTTP/1.1\r\n\r\n" % number)
+        assert answer.startswith(b"HTTP/1.1 403 ")
+    lines, data = [], b""
+    while not lines or lines[-1]["host"] != "x2599.test":
+        data += os.read(read_end, 65536)
+        *whole, data = data.split(b"\n")
+        lines += [json.loads(line) for line in whole]
+    lost = sum(line.get("dropped", 0) for line in lines)
+    assert lost > 0 and len(lines) + lost == 2600
+    os.close(read_end)
+    assert inside.process.wait(20 * SCALE) == 1
+
+
+def inside_many_clients(inside):
+    inside.serve(PUBLIC, 443, echo)
+    inside.start(["good.test:443"], "--time-scale", "0.1")
+    idle = [inside.connect() for _ in range(256)]
+    # The next waits in the queue until the heads of the others have taken too long.
+    with inside.tunnel("good.test:443") as client:
+        client.sendall(b"x")
+        assert client.recv(1) == b"x"
+    assert all(client.recv(1) == b"" for client in idle)
+    inside.finish()
+
+
+def inside_socket_path(inside):
+    inside.path.write_text("precious")
+    inside.start(["good.test:443"], ready=False)
+    assert inside.process.wait(20 * SCALE) == 1
+    assert b"something else" in inside.process.stderr.read()
+    assert inside.path.read_text() == "precious"
+    inside.path.unlink()
+    inside.path.symlink_to(inside.directory / "elsewhere.sock")
+    inside.start(["good.test:443"], ready=False)
+    assert inside.process.wait(20 * SCALE) == 1
+    inside.path.unlink()
+    stale = socket.socket(socket.AF_UNIX)
+    stale.bind(str(inside.path))
+    stale.close()
+    inside.start(["good.test:443"])
+    assert body_of(inside.ask(b"CONNECT a:1 HTTP/1.1\r\n\r\n"))[0] == 403
+    inside.decision()
+    inside.finish()
+
+
+def inside_hardened(inside):
+    leaked = os.open("/etc/hosts", os.O_RDONLY)
+    os.set_inheritable(leaked, True)
+    inside.process = subprocess.Popen(
+        [inside.program, "--socket", str(inside.path)], stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, close_fds=False,
+        env={"SECRET": "hunter2"})
+    inside.send_list(["good.test:443"])
+    assert inside.process.stdout.readline() == b"ready\n"
+    proc = Path("/proc", str(inside.process.pid))
+    status = dict(line.split(":\t", 1) for line in (proc / "status").read_text().splitlines())
+    assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2"
+    assert int(status["CapEff"], 16) == 0 and int(status["CapPrm"], 16) == 0
+    assert "Max core file size        0                    0" in (proc / "limits").read_text()
+    targets = [os.readlink(entry) for entry in (proc / "fd").iterdir()]
+    assert not [target for target in targets if target.startswith("/etc")], targets
+    inside.finish()
+
+
+def inside_parent_dies(inside):
+    """Another process holds stdin open, and the parent is killed."""
+    read_end, write_end = os.pipe()
+    code = ("import subprocess, sys, time; p = subprocess.Popen(sys.argv[1:], stdin=0); "
+            "print(p.pid, flush=True); time.sleep(600)")
+    parent = subprocess.Popen([sys.executable, "-c", code, inside.program, "--socket",
+                               str(inside.path)], stdin=read_end, stdout=subprocess.PIPE)
+    os.write(write_end, b'{"allow":[]}\n')
+    pid = int(parent.stdout.readline())
+    assert parent.stdout.readline() == b"ready\n"
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    deadline = time.monotonic() + 10 * SCALE
+    while Path(f"/proc/{pid}/exe").is_symlink() and time.monotonic() < deadline:
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z":
+                break
+        except OSError:
+            break
+        time.sleep(0.02)
+    assert time.monotonic() < deadline
+
+
+TESTS = {name.removeprefix("inside_"): function for name, function in list(globals().items())
+         if name.startswith("inside_")}
+
+
+def run_inside(program, directory, name):
+    directory = Path(directory)
+    for command in (["ip", "link", "set", "lo", "up"],
+                    ["ip", "address", "add", f"{PUBLIC}/32", "dev", "lo"],
+                    ["ip", "address", "add", f"{OTHER}/32", "dev", "lo"],
+                    ["ip", "address", "add", "10.77.0.1/32", "dev", "lo"]):
+        subprocess.run(command, check=True)
+    for path, text in [("hosts", HOSTS), ("nsswitch.conf", "hosts: files\n"), ("resolv.conf", "")]:
+        (directory / path).write_text(text)
+        subprocess.run(["mount", "--bind", directory / path, f"/etc/{path}"], check=True)
+    inside = Inside(program, directory)
+    try:
+        TESTS[name](inside)
+    finally:
+        if inside.process is not None and inside.process.poll() is None:
+            inside.process.kill()
+            inside.process.wait()
+
+
+@pytest.fixture
+def program(request):
+    """The built proxy, from OPENWORKER_BUILD_DIR or as all integration tests find it."""
+    build = os.environ.get("OPENWORKER_BUILD_DIR")
+    if build:
+        return Path(build) / "src/proxy/openworker-proxy"
+    return request.getfixturevalue("proxy")
+
+
+@pytest.fixture
+def directory():
+    path = tempfile.mkdtemp(prefix="ow-proxy-", dir="/var/tmp")
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_proxy(program, directory, name):
+    namespaces = ["unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc",
+                  "--kill-child"]
+    if os.geteuid() != 0:
+        namespaces += ["--user", "--map-root-user"]
+    done = subprocess.run(
+        [*namespaces, sys.executable, __file__, "inside", str(program), directory, name],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=180 * SCALE, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+if __name__ == "__main__" and sys.argv[1:2] == ["inside"]:
+    run_inside(*sys.argv[2:])
