@@ -8,12 +8,18 @@
  * What has to outlive one attach is in STATE_DIR: "attaches" and "runs" grow by a byte
  * for each attach and for each call that was really run. */
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "config.h"
@@ -276,7 +282,9 @@ probe_answer (int     ok,
 {
   json_t *answer = json_pack ("{s:b, s:s, s:s}", "ok", ok, "errno",
                               ok ? "" : errno == EROFS ? "EROFS" : errno == EACCES ? "EACCES"
-                              : errno == ENOENT ? "ENOENT" : "EIO", "detail", "");
+                              : errno == ENOENT ? "ENOENT"
+                              : errno == ENETUNREACH ? "ENETUNREACH"
+                              : errno == ECONNREFUSED ? "ECONNREFUSED" : "EIO", "detail", "");
 
   if (ok)
     json_object_set_new (answer, "errno", json_null ());
@@ -293,7 +301,7 @@ probe_read (const char *path)
   int fd = open (path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
   ssize_t length;
 
-  if (is ("probe-blind"))
+  if (is ("probe-blind") || (begins ("walled") && strstr (path, "canary") != NULL))
     {
       errno = ENOENT;
       return probe_answer (0, NULL);
@@ -314,7 +322,8 @@ probe_create (const char *path,
   int fd;
 
   /* The walls of these tests are names: a folder "ro" is one that cannot be written. */
-  if (strstr (path, "/ro/") != NULL && !is ("probe-writes"))
+  if ((strstr (path, "/ro/") != NULL && !is ("probe-writes"))
+      || (strstr (path, "/read-only/") != NULL && begins ("walled")))
     {
       errno = is ("probe-gone") ? ENOENT : EROFS;
       return probe_answer (0, NULL);
@@ -342,6 +351,79 @@ probe_identity (const char *path)
   snprintf (dev, sizeof dev, "%llu", (unsigned long long) status.st_dev);
   snprintf (ino, sizeof ino, "%llu", (unsigned long long) status.st_ino);
   return probe_answer (1, json_pack ("{s:s, s:s}", "dev", dev, "ino", ino));
+}
+
+/* A wall that is real as far as the host can see, or none at all. */
+static int
+try_connecting (const struct sockaddr *address,
+                socklen_t              length)
+{
+  int fd = socket (address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  struct pollfd ready = { .fd = fd, .events = POLLOUT };
+  int failure = 0;
+  socklen_t size = sizeof failure;
+
+  if (connect (fd, address, length) < 0 && errno != EINPROGRESS)
+    return errno;
+  if (poll (&ready, 1, 300) != 1)
+    return ETIMEDOUT;
+  getsockopt (fd, SOL_SOCKET, SO_ERROR, &failure, &size);
+  close (fd);
+  return failure;
+}
+
+static json_t *
+probe_network (const char *op,
+               json_t     *params)
+{
+  const char *host = ow_json_get_string (params, "host", "");
+  const char *name = ow_json_get_string (params, "name", "");
+  struct sockaddr_in inet = { .sin_family = AF_INET };
+  struct sockaddr_un local = { .sun_family = AF_UNIX };
+  int failure;
+
+  inet.sin_port = htons ((unsigned short) ow_json_get_int (params, "port", 0));
+  inet_pton (AF_INET, host, &inet.sin_addr);
+  memcpy (local.sun_path + 1, name, strlen (name));
+  errno = strcmp (host, "127.0.0.1") == 0 || name[0] != '\0' ? ECONNREFUSED : ENETUNREACH;
+  if (is ("walled") || is ("walled-mute"))
+    return probe_answer (0, NULL);
+  failure = strcmp (op, "connect") == 0
+            ? try_connecting ((struct sockaddr *) &inet, sizeof inet)
+            : try_connecting ((struct sockaddr *) &local,
+                              (socklen_t) (offsetof (struct sockaddr_un, sun_path) + 1
+                                           + strlen (name)));
+  errno = failure;
+  return probe_answer (failure == 0 && !is ("walled-liar"), NULL);
+}
+
+/* Leaves the name where the test finds it, which is its proxy. */
+static json_t *
+probe_proxy (const char *host)
+{
+  char path[512];
+  FILE *file;
+
+  errno = ECONNREFUSED;
+  if (!begins ("walled"))
+    return probe_answer (0, NULL);
+  snprintf (path, sizeof path, "%s/asked", state_dir);
+  file = fopen (path, "w");
+  fputs (host, file);
+  fclose (file);
+  return probe_answer (1, json_pack ("{s:i, s:s}", "status", 403, "content",
+                                     "{\"error\":\"host_not_allowed\"}"));
+}
+
+static json_t *
+probe_write (const char *path)
+{
+  int fd = open (path, O_WRONLY | O_CLOEXEC);
+
+  if (fd >= 0)
+    close (fd);
+  errno = EACCES;
+  return probe_answer (fd >= 0 && !begins ("walled"), NULL);
 }
 
 static json_t *
@@ -382,6 +464,12 @@ on_request (OwMcpServer  *server,
                          probe_create (path, ow_json_get_string (params, "content", "")));
   else if (strcmp (op, "identity") == 0)
     ow_mcp_server_reply (server, id, probe_identity (path));
+  else if (strcmp (op, "write") == 0)
+    ow_mcp_server_reply (server, id, probe_write (path));
+  else if (strcmp (op, "proxy") == 0)
+    ow_mcp_server_reply (server, id, probe_proxy (ow_json_get_string (params, "host", "")));
+  else if (strcmp (op, "connect") == 0 || strcmp (op, "abstract") == 0)
+    ow_mcp_server_reply (server, id, probe_network (op, params));
   else if (strcmp (op, "remove") == 0)
     ow_mcp_server_reply (server, id, probe_answer (unlink (path) == 0, NULL));
   else
