@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "config/ow-config.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/ow-error.h"
+#include "base/ow-file.h"
+#include "base/ow-text.h"
+#include "ow-config-toml-private.h"
+
+#define MAX_BYTES (1024 * 1024)
+#define NEXT      "Mend the file: until then sessions on this machine are refused."
+
+struct _OwConfig
+{
+  GObject parent_instance;
+
+  OwProviderKind    provider;
+  OwNetworkProfile  profile;
+  GPtrArray        *extra_hosts;  /* (owned) of OwHost */
+};
+
+G_DEFINE_FINAL_TYPE (OwConfig, ow_config, G_TYPE_OBJECT)
+
+static const char * const provider_names[] = {
+  [OW_PROVIDER_OPENSHELL] = "openshell",
+  [OW_PROVIDER_BUBBLEWRAP] = "bubblewrap",
+  [OW_PROVIDER_DIRECT] = "direct",
+};
+
+static const char * const profile_names[] = {
+  [OW_PROFILE_STRICT] = "strict",
+  [OW_PROFILE_STANDARD] = "standard",
+};
+
+static void
+ow_config_finalize (GObject *object)
+{
+  OwConfig *self = OW_CONFIG (object);
+
+  g_clear_pointer (&self->extra_hosts, g_ptr_array_unref);
+
+  G_OBJECT_CLASS (ow_config_parent_class)->finalize (object);
+}
+
+static void
+ow_config_class_init (OwConfigClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = ow_config_finalize;
+}
+
+static void
+ow_config_init (OwConfig *self)
+{
+  self->extra_hosts = g_ptr_array_new_with_free_func ((GDestroyNotify) ow_host_free);
+}
+
+const char *
+ow_provider_kind_to_string (OwProviderKind kind)
+{
+  g_return_val_if_fail ((guint) kind < G_N_ELEMENTS (provider_names), NULL);
+
+  return provider_names[kind];
+}
+
+gboolean
+ow_provider_kind_from_string (const char     *text,
+                              OwProviderKind *kind)
+{
+  for (guint i = OW_PROVIDER_OPENSHELL; text != NULL && i < G_N_ELEMENTS (provider_names); i++)
+    if (strcmp (provider_names[i], text) == 0)
+      {
+        *kind = (OwProviderKind) i;
+        return TRUE;
+      }
+
+  return FALSE;
+}
+
+const char *
+ow_network_profile_to_string (OwNetworkProfile profile)
+{
+  g_return_val_if_fail ((guint) profile < G_N_ELEMENTS (profile_names), NULL);
+
+  return profile_names[profile];
+}
+
+static gboolean
+fail (const char  *path,
+      guint        line,
+      const char  *why,
+      GError     **error)
+{
+  g_autofree char *what = line > 0 ? g_strdup_printf ("Cannot use %s, line %u", path, line)
+                                   : g_strdup_printf ("Cannot use %s", path);
+  g_autofree char *shown = ow_text_visible (why);
+
+  ow_error_set (error, OW_ERROR_DATA, what, shown, NEXT);
+  return FALSE;
+}
+
+static gboolean
+read_provider (OwConfig      *self,
+               OwConfigToml  *toml,
+               const char    *path,
+               GError       **error)
+{
+  g_autofree char *text = NULL;
+  g_autofree char *why = NULL;
+  guint line = 0;
+  OwConfigTomlState state = ow_config_toml_get_text (toml, "sandbox_provider", &text, &line);
+
+  if (state == OW_CONFIG_TOML_ABSENT ||
+      (state == OW_CONFIG_TOML_FOUND && ow_provider_kind_from_string (text, &self->provider)))
+    return TRUE;
+
+  why = g_strdup_printf ("sandbox_provider is %s%.40s%s; it can be \"openshell\", \"bubblewrap\" "
+                         "or \"direct\"", text != NULL ? "\"" : "", text != NULL ? text : "no text",
+                         text != NULL ? "\"" : "");
+  return fail (path, line, why, error);
+}
+
+static gboolean
+read_profile (OwConfig      *self,
+              OwConfigToml  *toml,
+              const char    *path,
+              GError       **error)
+{
+  g_autofree char *text = NULL;
+  g_autofree char *why = NULL;
+  guint line = 0;
+  OwConfigTomlState state = ow_config_toml_get_text (toml, "sandbox_network_profile", &text,
+                                                     &line);
+
+  if (state == OW_CONFIG_TOML_ABSENT)
+    return TRUE;
+  for (guint i = 0; text != NULL && i < G_N_ELEMENTS (profile_names); i++)
+    if (strcmp (profile_names[i], text) == 0)
+      {
+        self->profile = (OwNetworkProfile) i;
+        return TRUE;
+      }
+
+  why = g_strdup_printf ("sandbox_network_profile is %s%.40s%s; it can be \"strict\" or "
+                         "\"standard\"", text != NULL ? "\"" : "",
+                         text != NULL ? text : "no text", text != NULL ? "\"" : "");
+  return fail (path, line, why, error);
+}
+
+static gboolean
+read_hosts (OwConfig      *self,
+            OwConfigToml  *toml,
+            const char    *path,
+            GError       **error)
+{
+  g_autoptr (GPtrArray) texts = NULL;
+  guint line = 0;
+  OwConfigTomlState state = ow_config_toml_get_texts (toml, "sandbox_extra_hosts", &texts, &line);
+
+  if (state == OW_CONFIG_TOML_ABSENT)
+    return TRUE;
+  if (state == OW_CONFIG_TOML_WRONG_TYPE)
+    return fail (path, line, "sandbox_extra_hosts is a list of texts, such as "
+                 "[\"example.com\", \"example.org:8443\"]", error);
+
+  for (guint i = 0; i < texts->len; i++)
+    {
+      const OwConfigTomlText *text = g_ptr_array_index (texts, i);
+      g_autoptr (GError) reason = NULL;
+      OwHost *host = ow_host_parse (text->text, &reason);
+
+      if (host == NULL)
+        return fail (path, text->line, reason->message, error);
+      g_ptr_array_add (self->extra_hosts, host);
+    }
+
+  return TRUE;
+}
+
+static guint
+count_lines (const char *text,
+             gsize       length)
+{
+  guint lines = 1;
+
+  for (gsize i = 0; i < length; i++)
+    if (text[i] == '\n')
+      lines++;
+
+  return lines;
+}
+
+static OwConfigToml *
+parse (const char  *path,
+       GBytes      *content,
+       GError     **error)
+{
+  gsize length;
+  const char *text = g_bytes_get_data (content, &length);
+  const char *nul = length > 0 ? memchr (text, '\0', length) : NULL;
+  g_autofree char *why = NULL;
+  OwConfigToml *toml;
+  guint line;
+
+  if (nul != NULL)
+    {
+      fail (path, count_lines (text, (gsize) (nul - text)), "it holds a NUL, so it is damaged",
+            error);
+      return NULL;
+    }
+
+  toml = ow_config_toml_parse (length > 0 ? text : "", length, &line, &why);
+  if (toml == NULL)
+    fail (path, line, why, error);
+
+  return toml;
+}
+
+OwConfig *
+ow_config_load (const char  *path,
+                GError     **error)
+{
+  g_autoptr (OwConfig) self = g_object_new (OW_TYPE_CONFIG, NULL);
+  g_autoptr (GBytes) content = NULL;
+  g_autoptr (OwConfigToml) toml = NULL;
+  g_autoptr (GError) reason = NULL;
+  struct stat st;
+
+  /* Only a name that is not there means "nothing set": a link to nowhere is a fault. */
+  if (lstat (path, &st) < 0 && errno == ENOENT)
+    return g_steal_pointer (&self);
+
+  content = ow_file_read (path, MAX_BYTES, &reason);
+  if (content == NULL)
+    {
+      ow_error_set (error, OW_ERROR_DATA, reason->message, NULL, NEXT);
+      return NULL;
+    }
+  toml = parse (path, content, error);
+  if (toml == NULL || !read_provider (self, toml, path, error) ||
+      !read_profile (self, toml, path, error) || !read_hosts (self, toml, path, error))
+    return NULL;
+
+  return g_steal_pointer (&self);
+}
+
+OwProviderKind
+ow_config_get_provider (OwConfig *self)
+{
+  g_return_val_if_fail (OW_IS_CONFIG (self), OW_PROVIDER_UNSET);
+
+  return self->provider;
+}
+
+OwNetworkProfile
+ow_config_get_profile (OwConfig *self)
+{
+  g_return_val_if_fail (OW_IS_CONFIG (self), OW_PROFILE_STRICT);
+
+  return self->profile;
+}
+
+GPtrArray *
+ow_config_get_extra_hosts (OwConfig *self)
+{
+  g_return_val_if_fail (OW_IS_CONFIG (self), NULL);
+
+  return self->extra_hosts;
+}
