@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#pragma once
+
+#include "ow-runner-loop-private.h"
+#include "ow-runner-output-private.h"
+
+/* The two pipes that the processes of one call write to. What still holds them when
+ * the call has ended (a daemon) must neither delay the call nor be killed by a closed
+ * pipe: the reading ends then go to OwRunnerDrains, which read slowly and throw away. */
+
+typedef struct _OwRunnerDrains OwRunnerDrains;
+typedef struct _OwRunnerCapture OwRunnerCapture;
+
+typedef void (*OwRunnerCaptureFunc) (OwRunnerStream stream,
+                                     const char    *data,
+                                     size_t         length,
+                                     void          *user_data);
+
+OwRunnerDrains  *ow_runner_drains_new         (OwRunnerLoop       *loop);
+void             ow_runner_drains_free        (OwRunnerDrains     *self);
+
+/* NULL with errno when there are no descriptors. */
+OwRunnerCapture *ow_runner_capture_new        (OwRunnerLoop       *loop,
+                                               OwRunnerDrains     *drains,
+                                               OwRunnerCaptureFunc func,
+                                               void               *user_data);
+
+/* The writing end, owned by the capture. */
+int              ow_runner_capture_get_fd     (OwRunnerCapture    *self,
+                                               OwRunnerStream      stream);
+
+/* Closes the writing ends in this process. */
+void             ow_runner_capture_close_fds  (OwRunnerCapture    *self);
+
+/* Takes what is in the pipes now, not waiting for their end, and frees the capture. */
+void             ow_runner_capture_finish     (OwRunnerCapture    *self);

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "ow-runner-capture-private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define PIPE_SIZE        (256 * 1024)
+#define MAX_DRAINS       128
+#define DRAIN_PAUSE_MS   50
+#define DRAIN_ROUND_SIZE (64 * 1024)
+
+typedef struct _Drain Drain;
+struct _Drain {
+  OwRunnerDrains *drains;
+  Drain          *next;
+  int             fd;
+  OwRunnerSource *source; /* NULL while pausing */
+  OwRunnerTimer   timer;
+};
+
+struct _OwRunnerDrains {
+  OwRunnerLoop *loop;
+  Drain        *list;
+  unsigned int  n;
+  char          buffer[DRAIN_ROUND_SIZE];
+};
+
+typedef struct {
+  OwRunnerCapture *capture;
+  OwRunnerStream   stream;
+  int              read_fd;
+  int              write_fd;
+  OwRunnerSource  *source;
+} Pipe;
+
+struct _OwRunnerCapture {
+  OwRunnerLoop       *loop;
+  OwRunnerDrains     *drains;
+  OwRunnerCaptureFunc func;
+  void               *user_data;
+  Pipe                pipes[2];
+  char                buffer[64 * 1024];
+};
+
+OwRunnerDrains *
+ow_runner_drains_new (OwRunnerLoop *loop)
+{
+  OwRunnerDrains *self = calloc (1, sizeof *self);
+
+  if (self != NULL)
+    self->loop = loop;
+  return self;
+}
+
+static void
+drain_free (Drain *drain)
+{
+  OwRunnerDrains *drains = drain->drains;
+
+  for (Drain **at = &drains->list; *at != NULL; at = &(*at)->next)
+    {
+      if (*at == drain)
+        {
+          *at = drain->next;
+          drains->n--;
+          break;
+        }
+    }
+  ow_runner_loop_stop_timer (drains->loop, &drain->timer);
+  ow_runner_loop_remove (drains->loop, drain->source);
+  close (drain->fd);
+  free (drain);
+}
+
+void
+ow_runner_drains_free (OwRunnerDrains *self)
+{
+  if (self == NULL)
+    return;
+  while (self->list != NULL)
+    drain_free (self->list);
+  free (self);
+}
+
+/* One read, then a pause: a daemon that writes for ever gets a slow reader and not a
+ * core of its own. */
+static void
+on_drain_ready (uint32_t events,
+                void    *user_data)
+{
+  Drain *drain = user_data;
+  ssize_t got = read (drain->fd, drain->drains->buffer, sizeof drain->drains->buffer);
+
+  if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+    {
+      drain_free (drain);
+      return;
+    }
+  ow_runner_loop_remove (drain->drains->loop, drain->source);
+  drain->source = NULL;
+  ow_runner_loop_start_timer (drain->drains->loop, &drain->timer, DRAIN_PAUSE_MS);
+}
+
+static void
+on_drain_timer (void *user_data)
+{
+  Drain *drain = user_data;
+
+  drain->source = ow_runner_loop_add (drain->drains->loop, drain->fd, EPOLLIN, on_drain_ready,
+                                      drain);
+  if (drain->source == NULL)
+    drain_free (drain);
+}
+
+/* Takes the descriptor. */
+static void
+drains_add (OwRunnerDrains *self,
+            int             fd)
+{
+  Drain *drain = self->n < MAX_DRAINS ? calloc (1, sizeof *drain) : NULL;
+
+  if (drain == NULL)
+    {
+      close (fd);
+      return;
+    }
+  *drain = (Drain) { .drains = self, .next = self->list, .fd = fd,
+                     .timer = { .func = on_drain_timer, .user_data = drain } };
+  self->list = drain;
+  self->n++;
+  on_drain_timer (drain);
+}
+
+static void
+pipe_stop (Pipe *pipe)
+{
+  ow_runner_loop_remove (pipe->capture->loop, pipe->source);
+  pipe->source = NULL;
+  close (pipe->read_fd);
+  pipe->read_fd = -1;
+}
+
+static void
+on_pipe_ready (uint32_t events,
+               void    *user_data)
+{
+  Pipe *pipe = user_data;
+  OwRunnerCapture *self = pipe->capture;
+  ssize_t got = read (pipe->read_fd, self->buffer, sizeof self->buffer);
+
+  if (got > 0)
+    self->func (pipe->stream, self->buffer, (size_t) got, self->user_data);
+  else if (got == 0 || (errno != EAGAIN && errno != EINTR))
+    pipe_stop (pipe);
+}
+
+OwRunnerCapture *
+ow_runner_capture_new (OwRunnerLoop       *loop,
+                       OwRunnerDrains     *drains,
+                       OwRunnerCaptureFunc func,
+                       void               *user_data)
+{
+  OwRunnerCapture *self = calloc (1, sizeof *self);
+
+  if (self == NULL)
+    return NULL;
+  *self = (OwRunnerCapture) { .loop = loop, .drains = drains, .func = func,
+                              .user_data = user_data };
+  for (int i = 0; i < 2; i++)
+    self->pipes[i] = (Pipe) { .capture = self, .stream = (OwRunnerStream) i, .read_fd = -1,
+                              .write_fd = -1 }
+  ;
+  for (int i = 0; i < 2; i++)
+    {
+      Pipe *pipe = &self->pipes[i];
+      int fds[2];
+
+      if (pipe2 (fds, O_CLOEXEC) == 0)
+        {
+          pipe->read_fd = fds[0];
+          pipe->write_fd = fds[1];
+          fcntl (fds[0], F_SETFL, O_NONBLOCK);
+          fcntl (fds[0], F_SETPIPE_SZ, PIPE_SIZE);
+          pipe->source = ow_runner_loop_add (loop, fds[0], EPOLLIN, on_pipe_ready, pipe);
+        }
+      if (pipe->source == NULL)
+        {
+          ow_runner_capture_finish (self);
+          return NULL;
+        }
+    }
+  return self;
+}
+
+int
+ow_runner_capture_get_fd (OwRunnerCapture *self,
+                          OwRunnerStream   stream)
+{
+  return self->pipes[stream].write_fd;
+}
+
+void
+ow_runner_capture_close_fds (OwRunnerCapture *self)
+{
+  for (int i = 0; i < 2; i++)
+    {
+      if (self->pipes[i].write_fd >= 0)
+        close (self->pipes[i].write_fd);
+      self->pipes[i].write_fd = -1;
+    }
+}
+
+/* Exactly the bytes that are there now: one who writes for ever would keep us. */
+static void
+pipe_take_rest (Pipe *pipe)
+{
+  OwRunnerCapture *self = pipe->capture;
+  int waiting = 0;
+
+  if (ioctl (pipe->read_fd, FIONREAD, &waiting) < 0)
+    return;
+  while (waiting > 0)
+    {
+      size_t wanted = (size_t) waiting < sizeof self->buffer ? (size_t) waiting
+                                                             : sizeof self->buffer;
+      ssize_t got = read (pipe->read_fd, self->buffer, wanted);
+
+      if (got <= 0)
+        break;
+      self->func (pipe->stream, self->buffer, (size_t) got, self->user_data);
+      waiting -= (int) got;
+    }
+}
+
+void
+ow_runner_capture_finish (OwRunnerCapture *self)
+{
+  ow_runner_capture_close_fds (self);
+  for (int i = 0; i < 2; i++)
+    {
+      Pipe *pipe = &self->pipes[i];
+
+      if (pipe->read_fd < 0)
+        continue;
+      pipe_take_rest (pipe);
+      ow_runner_loop_remove (self->loop, pipe->source);
+      drains_add (self->drains, pipe->read_fd);
+    }
+  free (self);
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "ow-runner-process-private.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ow-runner-loop-private.h"
+
+static const struct {
+  const char *name;
+  const char *value;
+} unattended[] = {
+  { "PAGER", "cat" },
+  { "GIT_PAGER", "cat" },
+  { "GIT_TERMINAL_PROMPT", "0" },
+  { "TERM", "dumb" },
+  { "DEBIAN_FRONTEND", "noninteractive" },
+};
+
+void
+ow_runner_process_reset (void)
+{
+  sigset_t none;
+
+  for (int number = 1; number < NSIG; number++)
+    signal (number, SIG_DFL);
+  sigemptyset (&none);
+  sigprocmask (SIG_SETMASK, &none, NULL);
+  prctl (PR_SET_PDEATHSIG, SIGKILL);
+}
+
+static void
+put_at (int from,
+        int to)
+{
+  if (from < 0)
+    from = open ("/dev/null", to == STDIN_FILENO ? O_RDONLY : O_WRONLY);
+  if (from == to)
+    fcntl (to, F_SETFD, 0);
+  else
+    dup2 (from, to);
+}
+
+static void
+child_main (const OwRunnerSpawn *spawn,
+            int                  report_fd,
+            pid_t                parent)
+{
+  ow_runner_process_reset ();
+  if (getppid () != parent)
+    _exit (127);
+  setsid ();
+  put_at (spawn->stdin_fd, STDIN_FILENO);
+  put_at (spawn->stdout_fd, STDOUT_FILENO);
+  put_at (spawn->stderr_fd, STDERR_FILENO);
+  for (size_t i = 0; i < sizeof unattended / sizeof unattended[0]; i++)
+    setenv (unattended[i].name, unattended[i].value, 1);
+  if (spawn->cwd == NULL || chdir (spawn->cwd) == 0)
+    execvp (spawn->argv[0], (char *const *) spawn->argv);
+  if (write (report_fd, &errno, sizeof errno) < 0)
+    _exit (126);
+  _exit (127);
+}
+
+pid_t
+ow_runner_process_spawn (const OwRunnerSpawn *spawn)
+{
+  pid_t parent = getpid ();
+  int report[2];
+  int error = 0;
+  ssize_t got;
+  pid_t pid;
+
+  if (pipe2 (report, O_CLOEXEC) < 0)
+    return -1;
+  pid = fork ();
+  if (pid == 0)
+    child_main (spawn, report[1], parent);
+  close (report[1]);
+  if (pid < 0)
+    {
+      error = errno;
+    }
+  else
+    {
+      do
+        got = read (report[0], &error, sizeof error);
+      while (got < 0 && errno == EINTR);
+      if (got != (ssize_t) sizeof error)
+        error = 0;
+      else
+        waitpid (pid, NULL, 0);
+    }
+  close (report[0]);
+  if (error == 0)
+    return pid;
+  errno = error;
+  return -1;
+}
+
+static bool
+read_stat (const char      *pid,
+           OwRunnerProcess *process)
+{
+  char path[64];
+  char text[1024];
+  char *name_start;
+  char *name_end;
+  ssize_t got;
+  int fd;
+
+  snprintf (path, sizeof path, "/proc/%.20s/stat", pid);
+  fd = open (path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0)
+    return false;
+  got = read (fd, text, sizeof text - 1);
+  close (fd);
+  if (got <= 0)
+    return false;
+  text[got] = '\0';
+  /* The name stands in brackets and may itself hold brackets and spaces. */
+  name_start = strchr (text, '(');
+  name_end = strrchr (text, ')');
+  if (name_start == NULL || name_end == NULL || name_end < name_start)
+    return false;
+  *name_end = '\0';
+  snprintf (process->name, sizeof process->name, "%.31s", name_start + 1);
+  process->pid = (pid_t) atol (pid);
+  return sscanf (name_end + 1, " %c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+                 "%*d %*d %llu", &process->state, &process->parent, &process->session,
+                 &process->start) == 4;
+}
+
+OwRunnerProcess *
+ow_runner_process_list (size_t *n)
+{
+  DIR *proc = opendir ("/proc");
+  OwRunnerProcess *list = NULL;
+  size_t capacity = 0;
+  struct dirent *entry;
+
+  *n = 0;
+  if (proc == NULL)
+    return NULL;
+  while ((entry = readdir (proc)) != NULL)
+    {
+      if (!isdigit ((unsigned char) entry->d_name[0]))
+        continue;
+      if (*n == capacity)
+        {
+          OwRunnerProcess *more = realloc (list, (capacity + 256) * sizeof *list);
+
+          if (more == NULL)
+            break;
+          list = more;
+          capacity += 256;
+        }
+      if (read_stat (entry->d_name, &list[*n]) && list[*n].state != 'Z' && list[*n].state != 'X')
+        (*n)++;
+    }
+  closedir (proc);
+  return list;
+}
+
+bool
+ow_runner_process_is_below (const OwRunnerProcess *list,
+                            size_t                 n,
+                            size_t                 at,
+                            pid_t                  root)
+{
+  /* The snapshot is not atomic, so a ring of parents is possible: bounded. */
+  for (int depth = 0; depth < 256; depth++)
+    {
+      pid_t parent = list[at].parent;
+      size_t i;
+
+      if (parent == root)
+        return true;
+      if (parent <= 1)
+        return false;
+      for (i = 0; i < n && list[i].pid != parent; i++)
+        ;
+      if (i == n)
+        return false;
+      at = i;
+    }
+  return false;
+}
+
+unsigned long long
+ow_runner_process_now (void)
+{
+  struct timespec now;
+  unsigned long long ticks = (unsigned long long) sysconf (_SC_CLK_TCK);
+
+  clock_gettime (CLOCK_BOOTTIME, &now);
+  return (unsigned long long) now.tv_sec * ticks
+         + (unsigned long long) now.tv_nsec * ticks / 1000000000ull;
+}
+
+void
+ow_runner_process_kill_all (int max_ms)
+{
+  int64_t deadline = ow_runner_loop_now () + max_ms;
+  pid_t self = getpid ();
+  bool any = true;
+
+  while (any && ow_runner_loop_now () < deadline)
+    {
+      size_t n;
+      OwRunnerProcess *list = ow_runner_process_list (&n);
+
+      any = false;
+      for (size_t i = 0; i < n; i++)
+        {
+          if (!ow_runner_process_is_below (list, n, i, self))
+            continue;
+          any = true;
+          kill (list[i].pid, SIGKILL);
+        }
+      free (list);
+      while (waitpid (-1, NULL, WNOHANG) > 0)
+        any = true;
+      if (any)
+        usleep (1000);
+    }
+}
+
+const char *
+ow_runner_process_signal_name (int number)
+{
+  return sigabbrev_np (number);
+}

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ow-runner-command-private.h"
+#include "ow-runner-private.h"
+#include "ow-runner-process-private.h"
+#include "ow-runner-proxy-private.h"
+#include "ow-runner-server-private.h"
+#include "ow-runner-setup-private.h"
+
+#define LEASE_DEFAULT_S 600
+#define LEASE_MAX_S     (7 * 24 * 3600)
+#define KILL_MAX_MS     5000
+
+typedef struct {
+  const char **items; /* (owned), as long as argv */
+  size_t       n;
+} List;
+
+typedef struct {
+  const char *socket;
+  bool        use_stdio;
+  List        folders;
+  bool       *folder_ro; /* (owned) */
+  bool        landlock;
+  List        landlock_ro;
+  List        landlock_rw;
+  const char *proxy_socket;
+  uint16_t    proxy_port;
+  int         lease_s;
+  bool        die_with_parent;
+} Options;
+
+static int
+usage (const char *problem,
+       const char *word)
+{
+  fprintf (stderr,
+           "openworker-runner: %s%s%s\n"
+           "Usage: openworker-runner serve (--socket PATH | --stdio) --folder PATH…\n"
+           "         [--folder-ro PATH]… [--landlock [--landlock-ro PATH]… [--landlock-rw PATH]…]\n"
+           "         [--proxy-socket PATH --proxy-port N] [--lease SECONDS] [--die-with-parent]\n",
+           problem, word == NULL ? "" : ": ", word == NULL ? "" : word);
+  return OW_RUNNER_EXIT_USAGE;
+}
+
+static void
+add_folder (Options    *options,
+            const char *path,
+            bool        read_only)
+{
+  options->folder_ro[options->folders.n] = read_only;
+  options->folders.items[options->folders.n++] = path;
+}
+
+static int
+read_lease (const char *text)
+{
+  char *end;
+  long value;
+
+  errno = 0;
+  value = strtol (text, &end, 10);
+  if (errno != 0 || *text == '\0' || *end != '\0' || value < 1 || value > LEASE_MAX_S)
+    return 0;
+  return (int) value;
+}
+
+/* Returns whether the option takes the value, and it is good. */
+static bool
+take_value (Options    *options,
+            const char *name,
+            const char *value)
+{
+  if (strcmp (name, "--socket") == 0)
+    options->socket = value;
+  else if (strcmp (name, "--folder") == 0)
+    add_folder (options, value, false);
+  else if (strcmp (name, "--folder-ro") == 0)
+    add_folder (options, value, true);
+  else if (strcmp (name, "--landlock-ro") == 0)
+    options->landlock_ro.items[options->landlock_ro.n++] = value;
+  else if (strcmp (name, "--landlock-rw") == 0)
+    options->landlock_rw.items[options->landlock_rw.n++] = value;
+  else if (strcmp (name, "--proxy-socket") == 0)
+    options->proxy_socket = value;
+  else if (strcmp (name, "--proxy-port") == 0)
+    return (options->proxy_port = ow_runner_proxy_port (value)) != 0;
+  else if (strcmp (name, "--lease") == 0)
+    return (options->lease_s = read_lease (value)) != 0;
+  else
+    return false;
+  return *value != '\0';
+}
+
+static int
+parse_options (Options *options,
+               int      argc,
+               char   **argv)
+{
+  size_t room = (size_t) argc + 1;
+
+  *options = (Options) { .lease_s = LEASE_DEFAULT_S };
+  options->folders.items = calloc (room, sizeof (char *));
+  options->folder_ro = calloc (room, sizeof (bool));
+  options->landlock_ro.items = calloc (room, sizeof (char *));
+  options->landlock_rw.items = calloc (room, sizeof (char *));
+  if (options->folders.items == NULL || options->folder_ro == NULL
+      || options->landlock_ro.items == NULL || options->landlock_rw.items == NULL)
+    return 1;
+  for (int i = 0; i < argc; i++)
+    {
+      if (strcmp (argv[i], "--stdio") == 0)
+        options->use_stdio = true;
+      else if (strcmp (argv[i], "--landlock") == 0)
+        options->landlock = true;
+      else if (strcmp (argv[i], "--die-with-parent") == 0)
+        options->die_with_parent = true;
+      else if (i + 1 == argc || !take_value (options, argv[i], argv[i + 1]))
+        return usage ("This option is unknown, or its value is missing or wrong", argv[i]);
+      else
+        i++;
+    }
+  if (options->use_stdio == (options->socket != NULL))
+    return usage ("Exactly one of --socket and --stdio is needed", NULL);
+  if (options->folders.n == 0)
+    return usage ("At least one --folder or --folder-ro is needed", NULL);
+  if ((options->proxy_socket != NULL) != (options->proxy_port != 0))
+    return usage ("--proxy-socket and --proxy-port go together", NULL);
+  if (!options->landlock && (options->landlock_ro.n > 0 || options->landlock_rw.n > 0))
+    return usage ("--landlock-ro and --landlock-rw need --landlock", NULL);
+  return 0;
+}
+
+static void
+options_clear (Options *options)
+{
+  free (options->folders.items);
+  free (options->folder_ro);
+  free (options->landlock_ro.items);
+  free (options->landlock_rw.items);
+}
+
+static int
+complain (const char *message)
+{
+  fprintf (stderr, "openworker-runner: %s\n", message);
+  return 1;
+}
+
+static void
+block_signals (sigset_t *set)
+{
+  sigemptyset (set);
+  sigaddset (set, SIGCHLD);
+  sigaddset (set, SIGTERM);
+  sigaddset (set, SIGINT);
+  sigaddset (set, SIGHUP);
+  sigprocmask (SIG_BLOCK, set, NULL);
+}
+
+/* With --die-with-parent two processes serve: the one that does the work, and above it
+ * this one, which ends all that is left when the worker is killed where it can not
+ * clean up itself, and whom the parent's end reaches. */
+static int
+guard (pid_t worker)
+{
+  sigset_t set;
+
+  block_signals (&set);
+  for (;;)
+    {
+      int number = sigwaitinfo (&set, NULL);
+      int status = 0;
+      pid_t pid;
+
+      if (number > 0 && number != SIGCHLD)
+        kill (worker, SIGTERM);
+      while ((pid = waitpid (-1, &status, WNOHANG)) > 0)
+        {
+          if (pid != worker)
+            continue;
+          ow_runner_process_kill_all (KILL_MAX_MS);
+          return WIFEXITED (status) ? WEXITSTATUS (status) : 1;
+        }
+    }
+}
+
+/* Returns -1 in the process that is to serve, else the exit status. */
+static int
+split_guard (void)
+{
+  pid_t parent = getppid ();
+  sigset_t set;
+  pid_t pid;
+
+  block_signals (&set);
+  prctl (PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid () != parent)
+    return complain ("The process that started this one has ended.");
+  prctl (PR_SET_CHILD_SUBREAPER, 1);
+  parent = getpid ();
+  pid = fork ();
+  if (pid < 0)
+    return complain ("No process can be made.");
+  if (pid > 0)
+    return guard (pid);
+  prctl (PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid () != parent)
+    return complain ("The process that started this one has ended.");
+  return -1;
+}
+
+static bool
+open_roots (OwRunner      *runner,
+            const Options *options)
+{
+  OwRunnerRoots *roots = &runner->roots;
+
+  roots->folders = options->folders.items;
+  roots->read_only = options->folder_ro;
+  roots->n = options->folders.n;
+  roots->fds = calloc (roots->n, sizeof (int));
+  if (roots->fds == NULL)
+    return false;
+  for (size_t i = 0; i < roots->n; i++)
+    roots->fds[i] = -1;
+  for (size_t i = 0; i < roots->n; i++)
+    {
+      roots->fds[i] = open (roots->folders[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
+      if (roots->fds[i] < 0)
+        {
+          fprintf (stderr, "openworker-runner: The folder \"%s\" cannot be opened: %s.\n",
+                   roots->folders[i], strerror (errno));
+          return false;
+        }
+    }
+  return true;
+}
+
+typedef struct {
+  OwRunner *runner;
+  int       fd;
+} Signals;
+
+static void
+on_signal (uint32_t events,
+           void    *user_data)
+{
+  Signals *signals = user_data;
+  struct signalfd_siginfo info;
+
+  while (read (signals->fd, &info, sizeof info) == (ssize_t) sizeof info)
+    {
+      if (info.ssi_signo != SIGCHLD)
+        ow_runner_loop_quit (signals->runner->loop, 0);
+    }
+  ow_runner_children_reap (signals->runner->children);
+}
+
+static bool
+make_instance (OwRunner *runner)
+{
+  unsigned char bytes[16];
+
+  if (getrandom (bytes, sizeof bytes, 0) != (ssize_t) sizeof bytes)
+    return false;
+  for (size_t i = 0; i < sizeof bytes; i++)
+    snprintf (runner->instance + 2 * i, 3, "%02x", bytes[i]);
+  return true;
+}
+
+static bool
+start_faces (const Options    *options,
+             OwRunner         *runner,
+             OwRunnerServer   *server,
+             OwRunnerForward **forward)
+{
+  char error[OW_RUNNER_ERROR_SIZE] = "There is no memory.";
+  int fd;
+
+  if (options->proxy_socket != NULL)
+    {
+      *forward = ow_runner_forward_new (runner->loop, options->proxy_socket, options->proxy_port,
+                                        error);
+      if (*forward == NULL)
+        return complain (error) == 0;
+    }
+  if (options->use_stdio)
+    return ow_runner_server_serve (server, STDIN_FILENO, STDOUT_FILENO);
+  fd = ow_runner_socket_listen (options->socket, error);
+  if (fd < 0 || !ow_runner_server_listen (server, fd))
+    return complain (error) == 0;
+  if (write (STDOUT_FILENO, "ready\n", 6) != 6)
+    return complain ("stdout is closed, so nobody can know that this is ready.") == 0;
+  return true;
+}
+
+static int
+run (const Options *options,
+     OwRunner      *runner)
+{
+  int64_t lease_ms = options->use_stdio ? 0 : (int64_t) options->lease_s * 1000;
+  OwRunnerServer *server = NULL;
+  OwRunnerForward *forward = NULL;
+  Signals signals = { .runner = runner };
+  sigset_t set;
+  int status = 1;
+
+  block_signals (&set);
+  signals.fd = signalfd (-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  runner->shell = ow_runner_shell_new (runner);
+  if (signals.fd >= 0 && runner->shell != NULL
+      && ow_runner_loop_add (runner->loop, signals.fd, EPOLLIN, on_signal, &signals) != NULL)
+    server = ow_runner_server_new (runner, lease_ms);
+  if (server == NULL)
+    complain ("There is no memory or no descriptor to begin with.");
+  else if (start_faces (options, runner, server, &forward))
+    status = ow_runner_loop_run (runner->loop);
+  if (options->socket != NULL && status == 0)
+    ow_runner_socket_remove (options->socket);
+  ow_runner_process_kill_all (KILL_MAX_MS);
+  ow_runner_server_free (server);
+  ow_runner_forward_free (forward);
+  ow_runner_shell_free (runner->shell);
+  if (signals.fd >= 0)
+    close (signals.fd);
+  return status;
+}
+
+static int
+serve (const Options *options)
+{
+  OwRunner runner = { 0 };
+  int status = 1;
+
+  signal (SIGPIPE, SIG_IGN);
+  prctl (PR_SET_CHILD_SUBREAPER, 1);
+  runner.loop = ow_runner_loop_new ();
+  runner.children = ow_runner_children_new ();
+  runner.drains = runner.loop == NULL ? NULL : ow_runner_drains_new (runner.loop);
+  if (runner.children == NULL || runner.drains == NULL || !make_instance (&runner))
+    complain ("There is no memory or no descriptor to begin with.");
+  else if (open_roots (&runner, options))
+    status = run (options, &runner);
+  for (size_t i = 0; runner.roots.fds != NULL && i < runner.roots.n; i++)
+    {
+      if (runner.roots.fds[i] >= 0)
+        close (runner.roots.fds[i]);
+    }
+  free (runner.roots.fds);
+  ow_runner_drains_free (runner.drains);
+  ow_runner_children_free (runner.children);
+  ow_runner_loop_free (runner.loop);
+  return status;
+}
+
+int
+ow_runner_serve (int    argc,
+                 char **argv)
+{
+  char error[OW_RUNNER_ERROR_SIZE];
+  Options options;
+  int status = parse_options (&options, argc, argv);
+
+  if (status == 0 && options.landlock
+      && !ow_runner_landlock_restrict (options.landlock_ro.items, options.landlock_ro.n,
+                                       options.landlock_rw.items, options.landlock_rw.n, error))
+    status = complain (error);
+  if (status == 0 && options.die_with_parent)
+    status = split_guard ();
+  else if (status == 0)
+    status = -1;
+  if (status == -1)
+    status = serve (&options);
+  options_clear (&options);
+  return status;
+}
