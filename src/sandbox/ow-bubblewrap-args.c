@@ -192,11 +192,10 @@ ow_bubblewrap_args_pack (char **options)
 }
 
 static void
-add_serve (GPtrArray           *out,
-           const OwSandboxPlan *plan)
+add_serve (GPtrArray              *out,
+           const OwBubblewrapArgs *args)
 {
-  static const char * const readable[] = { "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64",
-                                           "/libx32", "/etc", "/proc", "/opt/openworker" };
+  const OwSandboxPlan *plan = args->plan;
 
   add (out, OW_BUBBLEWRAP_RUNNER, "serve", "--socket", OW_BUBBLEWRAP_RUN "/runner.sock", NULL);
   for (guint i = 0; i < plan->folders->len; i++)
@@ -206,8 +205,10 @@ add_serve (GPtrArray           *out,
       add (out, folder->read_only ? "--folder-ro" : "--folder", folder->path, NULL);
     }
   add (out, "--landlock", NULL);
-  for (gsize i = 0; i < G_N_ELEMENTS (readable); i++)
-    add (out, "--landlock-ro", readable[i], NULL);
+  add (out, "--landlock-ro", "/usr", "--landlock-ro", "/etc", "--landlock-ro", "/proc",
+       "--landlock-ro", "/opt/openworker", NULL);
+  for (guint i = 0; i < args->n_links; i++)
+    add (out, "--landlock-ro", args->links[i].name, NULL);
   for (guint i = 0; i < plan->folders->len; i++)
     {
       const OwFolder *folder = g_ptr_array_index (plan->folders, i);
@@ -229,7 +230,7 @@ ow_bubblewrap_args_argv (const OwBubblewrapArgs *args)
   add_fd (out, "--args", args->fds.args, NULL);
   add (out, "--", NULL);
   if (args->plan != NULL)
-    add_serve (out, args->plan);
+    add_serve (out, args);
   else
     add (out, "/usr/bin/true", NULL);
   g_ptr_array_add (out, NULL);
