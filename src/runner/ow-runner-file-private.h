@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "ow-runner-path-private.h"
+#include "ow-runner-place-private.h"
 
 /* Files as the tools handle them: only regular ones are ever read or written, and a
  * file is replaced as a whole or not at all. */

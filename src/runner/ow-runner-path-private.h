@@ -5,7 +5,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/stat.h>
 
 #include "ow-runner-tool-private.h"
 
@@ -26,15 +25,6 @@ typedef struct {
   bool   slashed; /* written with a slash at the end: only a folder may be there */
 } OwRunnerPath;
 
-/* Where a file is or would be; every link on the way has been resolved. */
-typedef struct {
-  int         parent; /* (owned) O_PATH */
-  char       *name;   /* (owned) last component in @parent */
-  bool        exists;
-  struct stat status; /* of the file when it exists; never a link's */
-  bool        read_only;
-} OwRunnerPlace;
-
 bool ow_runner_path_parse   (OwRunnerPath        *self,
                              const OwRunnerRoots *roots,
                              const char          *path,
@@ -48,14 +38,6 @@ int  ow_runner_path_open    (const OwRunnerPath  *self,
                              const OwRunnerRoots *roots,
                              int                  flags);
 
-/* Finds the place that writing to the path means. False with the sentence in @result
- * when there is none or the file may not be written. */
-bool ow_runner_path_locate  (const OwRunnerPath  *self,
-                             const OwRunnerRoots *roots,
-                             OwRunnerPlace       *place,
-                             OwRunnerToolResult  *result);
-void ow_runner_path_release (OwRunnerPlace       *place);
-
 /* The sentence for an errno of ow_runner_path_open(). @what: "read", "list" … */
 void ow_runner_path_fail    (const OwRunnerPath  *self,
                              const OwRunnerRoots *roots,
@@ -63,10 +45,16 @@ void ow_runner_path_fail    (const OwRunnerPath  *self,
                              int                  error,
                              OwRunnerToolResult  *result);
 
-/* One open below a folder's descriptor, for paths of our own making. */
-int  ow_runner_path_open_below (int              root_fd,
-                                const char      *below,
-                                int              flags);
-
-/* For tests: false takes the walk of descriptors as on a kernel without openat2. */
-void ow_runner_path_set_openat2 (bool            available);
+/* Steps of the above that finding a place to write to takes one by one: the folder that
+ * an absolute path is meant to lie in, with the rest of the path; (owned, malloc) such a
+ * rest as a path below a folder; and an open below a folder, which changes the two when
+ * an absolute link leads on to another. */
+bool  ow_runner_path_choose   (const OwRunnerRoots *roots,
+                               const char          *path,
+                               size_t              *root,
+                               const char         **below);
+char *ow_runner_path_relative (const char          *below);
+int   ow_runner_path_open_in  (const OwRunnerRoots *roots,
+                               size_t              *root,
+                               char               **below,
+                               int                  flags);

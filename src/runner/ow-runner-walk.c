@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "ow-runner-descent-private.h"
 #include "ow-runner-file-private.h"
 #include "ow-runner-ignore-private.h"
 
@@ -374,8 +375,8 @@ load_above (Walker     *self,
 
           if (name[0] == '\0' || strcmp (name, ".") == 0)
             continue;
-          fd = ow_runner_path_open_below (root, self->length > 0 ? self->path : ".",
-                                          O_RDONLY | O_DIRECTORY);
+          fd = ow_runner_descent_open (root, self->length > 0 ? self->path : ".",
+                                       O_RDONLY | O_DIRECTORY);
           if (fd >= 0)
             {
               push_level (self, ow_runner_ignore_load (fd));

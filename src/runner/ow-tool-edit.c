@@ -10,6 +10,7 @@
 #include "ow-runner-diff-private.h"
 #include "ow-runner-file-private.h"
 #include "ow-runner-path-private.h"
+#include "ow-runner-place-private.h"
 #include "ow-runner-replace-private.h"
 #include "ow-runner-tool-private.h"
 
@@ -242,7 +243,7 @@ ow_tool_edit (const OwRunnerRoots *roots,
   if (!take_arguments (&given, arguments, result) ||
       !ow_runner_path_parse (&path, roots, given.path, given.path_length, result))
     return;
-  if (ow_runner_path_locate (&path, roots, &place, result))
+  if (ow_runner_place_locate (&path, roots, &place, result))
     {
       fd = open_place (&path, &place, &status, result);
       data = fd >= 0 ? read_whole (&path, fd, &status, &length, result) : NULL;
@@ -251,7 +252,7 @@ ow_tool_edit (const OwRunnerRoots *roots,
       free (data);
       if (fd >= 0)
         close (fd);
-      ow_runner_path_release (&place);
+      ow_runner_place_release (&place);
     }
   ow_runner_path_clear (&path);
 }

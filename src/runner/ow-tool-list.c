@@ -111,7 +111,7 @@ format_time (const struct stat *status,
 
   if (gmtime_r (&status->st_mtim.tv_sec, &parts) == NULL ||
       strftime (text, 32, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0)
-    strcpy (text, "-");
+    memcpy (text, "-", 2);
 }
 
 /* Where a link leads, as data: it is not followed. */

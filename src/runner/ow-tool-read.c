@@ -166,7 +166,7 @@ say_what_is_left (Reader    *self,
     ow_runner_buffer_printf (&self->text, "[Cut: lines %lld to %lld of %s%lld are shown. Go on "
                              "with offset %lld.]\n", (long long) self->first,
                              (long long) (self->first + self->shown - 1), exactly,
-                              (long long) total,
+                             (long long) total,
                              (long long) (self->first + self->shown));
   if (self->escaped)
     ow_runner_buffer_append (&self->text, "[Lines with ! hold bytes that are not UTF-8 text; they "

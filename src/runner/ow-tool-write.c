@@ -7,6 +7,7 @@
 #include "ow-runner-args-private.h"
 #include "ow-runner-file-private.h"
 #include "ow-runner-path-private.h"
+#include "ow-runner-place-private.h"
 #include "ow-runner-tool-private.h"
 
 static void
@@ -45,11 +46,11 @@ ow_tool_write (const OwRunnerRoots *roots,
       !ow_runner_args_string (arguments, "content", &content, &length, result) ||
       !ow_runner_path_parse (&path, roots, name, name_length, result))
     return;
-  if (ow_runner_path_locate (&path, roots, &place, result))
+  if (ow_runner_place_locate (&path, roots, &place, result))
     {
       if (ow_runner_file_replace (&path, &place, NULL, content, length, result))
         answer (&path, &place, length, result);
-      ow_runner_path_release (&place);
+      ow_runner_place_release (&place);
     }
   ow_runner_path_clear (&path);
 }

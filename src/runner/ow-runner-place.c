@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "ow-runner-place-private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ow-runner-args-private.h"
+#include "ow-runner-descent-private.h"
+
+/* Links followed from the last component; the kernel's own limit. */
+#define MAX_LINKS 40
+/* Directories from a file up to its folder. */
+#define MAX_DEPTH 65536
+
+/* Goes up from a directory to the first folder of the session on the way, which is
+ * the one whose rules hold there, by identity and not by name. False when there is
+ * none: the directory was moved out since. */
+static bool
+governing_folder (const OwRunnerRoots *roots,
+                  int                  directory,
+                  bool                *read_only)
+{
+  int at = fcntl (directory, F_DUPFD_CLOEXEC, 3);
+  bool found = false;
+
+  for (int depth = 0; at >= 0 && depth < MAX_DEPTH && !found; depth++)
+    {
+      struct stat here;
+      struct stat root;
+      int up;
+
+      if (fstat (at, &here) < 0)
+        break;
+      *read_only = false;
+      for (size_t i = 0; i < roots->n; i++)
+        {
+          if (fstat (roots->fds[i], &root) < 0 || root.st_dev != here.st_dev ||
+              root.st_ino != here.st_ino)
+            continue;
+          found = true;
+          *read_only = *read_only || roots->read_only[i];
+        }
+      up = found ? -1 : openat (at, "..", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+      close (at);
+      at = up;
+    }
+  if (at >= 0)
+    close (at);
+  return found;
+}
+
+/* The first component of @below that is not there, for the sentence about it. */
+static void
+fail_missing_parent (const OwRunnerPath  *self,
+                     const OwRunnerRoots *roots,
+                     size_t               root,
+                     const char          *below,
+                     OwRunnerToolResult  *result)
+{
+  char *path = ow_runner_buffer_copy (below, strlen (below));
+  char *shown;
+
+  for (char *slash = path; slash != NULL; slash = strchr (slash + 1, '/'))
+    {
+      char *at = strchr (slash + 1, '/');
+      int fd;
+
+      if (at == NULL)
+        break;
+      *at = '\0';
+      fd = ow_runner_descent_open (roots->fds[root], path, O_PATH | O_DIRECTORY);
+      if (fd < 0)
+        break;
+      close (fd);
+      *at = '/';
+    }
+  shown = ow_runner_buffer_name (path, strlen (path));
+  ow_runner_args_fail (result, "%s was not written: its folder %s does not exist. Create it with "
+                       "the shell (mkdir -p), then write again.", self->shown, shown);
+  free (shown);
+  free (path);
+}
+
+/* Splits @below at its last component. */
+static void
+split (const char *below,
+       char      **folder,
+       char      **name)
+{
+  size_t end = strlen (below);
+  size_t start;
+
+  while (end > 0 && below[end - 1] == '/')
+    end--;
+  start = end;
+  while (start > 0 && below[start - 1] != '/')
+    start--;
+  *name = ow_runner_buffer_copy (below + start, end - start);
+  *folder = start == 0 ? ow_runner_buffer_copy (".", 1) : ow_runner_buffer_copy (below, start - 1);
+}
+
+/* One round of locating: opens the folder of @below and looks at the last component.
+ * Returns 1 for found, 0 when it was a link and *@below is now its target, -1 with
+ * errno. */
+static int
+locate_round (const OwRunnerRoots *roots,
+              size_t              *root,
+              char               **below,
+              OwRunnerPlace       *place)
+{
+  char target[OW_RUNNER_PATH_MAX + 1];
+  char *folder;
+  const char *rest = target;
+  ssize_t length;
+  int outcome = -1;
+
+  split (*below, &folder, &place->name);
+  place->parent = -1;
+  if (strcmp (place->name, ".") == 0 || strcmp (place->name, "..") == 0 || place->name[0] == '\0')
+    {
+      errno = EISDIR;
+      free (folder);
+      return -1;
+    }
+  place->parent = ow_runner_path_open_in (roots, root, &folder, O_PATH | O_DIRECTORY);
+  if (place->parent < 0)
+    {
+      /* The caller says which folder is missing. */
+      free (*below);
+      *below = folder;
+      return -1;
+    }
+  if (fstatat (place->parent, place->name, &place->status, AT_SYMLINK_NOFOLLOW) < 0)
+    {
+      place->exists = false;
+      outcome = errno == ENOENT ? 1 : -1;
+    }
+  else if (!S_ISLNK (place->status.st_mode))
+    {
+      place->exists = true;
+      outcome = 1;
+    }
+  else if ((length = readlinkat (place->parent, place->name, target, sizeof target - 1)) > 0)
+    {
+      target[length] = '\0';
+      if (target[0] != '/' || ow_runner_path_choose (roots, target, root, &rest))
+        {
+          char *whole = target[0] == '/' ? ow_runner_path_relative (rest)
+                                         : ow_runner_descent_join (folder, target);
+
+          free (*below);
+          *below = whole;
+          outcome = 0;
+        }
+      else
+        {
+          errno = EXDEV;
+        }
+    }
+  free (folder);
+  return outcome;
+}
+
+void
+ow_runner_place_release (OwRunnerPlace *place)
+{
+  if (place->parent >= 0)
+    close (place->parent);
+  free (place->name);
+  memset (place, 0, sizeof *place);
+  place->parent = -1;
+}
+
+static bool
+may_write (const OwRunnerPath  *self,
+           const OwRunnerRoots *roots,
+           OwRunnerPlace       *place,
+           OwRunnerToolResult  *result)
+{
+  if (!governing_folder (roots, place->parent, &place->read_only))
+    ow_runner_path_fail (self, roots, "written", EXDEV, result);
+  else if (place->read_only)
+    ow_runner_args_fail (result, "%s was not written: it lies in a folder that this session may "
+                         "only read. Write to a folder that is not read-only, or ask the person "
+                         "to share this one for writing.", self->shown);
+  else if (place->exists && S_ISDIR (place->status.st_mode))
+    ow_runner_args_fail (result, "%s was not written: it is a folder. Name a file in it.",
+                         self->shown);
+  else if (self->slashed)
+    ow_runner_args_fail (result, "%s was not written: it ends with a slash, which names a folder. "
+                         "Name a file.", self->shown);
+  return !result->is_error;
+}
+
+bool
+ow_runner_place_locate (const OwRunnerPath  *self,
+                        const OwRunnerRoots *roots,
+                        OwRunnerPlace       *place,
+                        OwRunnerToolResult  *result)
+{
+  size_t root = self->root;
+  char *below = ow_runner_buffer_copy (self->below, strlen (self->below));
+  int outcome = 0;
+
+  memset (place, 0, sizeof *place);
+  place->parent = -1;
+  for (int links = 0; outcome == 0; links++)
+    {
+      ow_runner_place_release (place);
+      errno = ELOOP;
+      outcome = links < MAX_LINKS ? locate_round (roots, &root, &below, place) : -1;
+    }
+  if (outcome < 0 && errno == ENOENT)
+    fail_missing_parent (self, roots, root, below, result);
+  else if (outcome < 0 && errno == EISDIR)
+    ow_runner_args_fail (result, "%s was not written: it is a folder. Name a file in it.",
+                         self->shown);
+  else if (outcome < 0)
+    ow_runner_path_fail (self, roots, "written", errno, result);
+  else
+    may_write (self, roots, place, result);
+  free (below);
+  if (result->is_error)
+    ow_runner_place_release (place);
+  return !result->is_error;
+}
