@@ -3,13 +3,11 @@
 
 #include "session/ow-session.h"
 
-#include <sys/random.h>
-
 #include "agent/ow-agent.h"
 #include "base/ow-error.h"
 #include "base/ow-state.h"
 #include "ow-session-events-private.h"
-#include "sandbox/ow-network-profile.h"
+#include "ow-session-setup-private.h"
 #include "sandbox/ow-sandbox.h"
 #include "tools/ow-tool-call.h"
 
@@ -201,89 +199,6 @@ on_decision (OwSandbox  *sandbox,
     append_notice (self, notice);
 }
 
-static char *
-make_id (void)
-{
-  guint8   bytes[8];
-  GString *text = g_string_new (NULL);
-
-  if (getrandom (bytes, sizeof bytes, 0) != (ssize_t) sizeof bytes)
-    g_error ("The kernel gave no random bytes");
-  for (gsize i = 0; i < sizeof bytes; i++)
-    g_string_append_printf (text, "%02x", bytes[i]);
-  return g_string_free (text, FALSE);
-}
-
-static GPtrArray *
-open_folders (OwSession           *self,
-              const char * const  *names,
-              GError             **error)
-{
-  g_autoptr (GPtrArray) folders = NULL;
-
-  folders = g_ptr_array_new_with_free_func ((GDestroyNotify) ow_folder_free);
-  self->folders = json_array ();
-  for (gsize i = 0; names != NULL && names[i] != NULL; i++)
-    {
-      OwFolder *folder = ow_folder_open (names[i], error);
-      json_t   *json = json_object ();
-
-      json_array_append_new (self->folders, json);
-      if (folder == NULL)
-        return NULL;
-      g_ptr_array_add (folders, folder);
-      if (!g_utf8_validate (folder->path, -1, NULL))
-        {
-          ow_error_set (error, OW_ERROR_USAGE, "The folder cannot be used",
-                        "its path is not valid UTF-8", "Rename it or choose another one.");
-          return NULL;
-        }
-      json_object_set_new (json, "path", json_string (folder->path));
-      json_object_set_new (json, "read_only", json_boolean (folder->read_only));
-    }
-  if (folders->len == 0)
-    {
-      ow_error_set (error, OW_ERROR_USAGE, "A session needs a folder", "none was given",
-                    "Give one with --folder DIR.");
-      return NULL;
-    }
-  if (!ow_folder_check_set (folders, error))
-    return NULL;
-  return g_steal_pointer (&folders);
-}
-
-static gboolean
-make_sandbox (OwSession               *self,
-              const char              *id,
-              const OwSessionOptions  *options,
-              GError                 **error)
-{
-  g_autoptr (OwSandboxProvider) provider = NULL;
-  g_autoptr (GPtrArray) folders = NULL;
-  GPtrArray *hosts;
-
-  provider = ow_sandbox_provider_for_kind (options->provider, error);
-  if (provider == NULL)
-    return FALSE;
-  folders = open_folders (self, options->folders, error);
-  if (folders == NULL)
-    return FALSE;
-  hosts = ow_network_profile_hosts (options->profile, options->extra_hosts);
-  self->hosts = json_array ();
-  for (guint i = 0; i < hosts->len; i++)
-    {
-      const OwHost *host = g_ptr_array_index (hosts, i);
-      g_autofree char *text = g_strdup_printf ("%s:%u", host->host, (guint) host->port);
-
-      json_array_append_new (self->hosts, json_string (text));
-    }
-  self->sandbox = ow_sandbox_new (provider, id, g_steal_pointer (&folders), hosts);
-  self->level = ow_sandbox_get_level (self->sandbox);
-  g_signal_connect (self->sandbox, "lost", G_CALLBACK (on_lost), self);
-  g_signal_connect (self->sandbox, "decision", G_CALLBACK (on_decision), self);
-  return TRUE;
-}
-
 OwSession *
 ow_session_new (OwStore                 *store,
                 OwAudit                 *audit,
@@ -291,15 +206,22 @@ ow_session_new (OwStore                 *store,
                 GError                 **error)
 {
   g_autoptr (OwSession) self = NULL;
-  g_autofree char *id = make_id ();
+  g_autofree char *id = NULL;
 
   g_return_val_if_fail (OW_IS_STORE (store), NULL);
   g_return_val_if_fail (OW_IS_AUDIT (audit), NULL);
   g_return_val_if_fail (options != NULL, NULL);
 
-  self = g_object_new (OW_TYPE_SESSION, NULL);
-  if (!make_sandbox (self, id, options, error))
+  id = ow_session_setup_make_id (error);
+  if (id == NULL)
     return NULL;
+  self = g_object_new (OW_TYPE_SESSION, NULL);
+  self->sandbox = ow_session_setup_sandbox (id, options, &self->folders, &self->hosts, error);
+  if (self->sandbox == NULL)
+    return NULL;
+  self->level = ow_sandbox_get_level (self->sandbox);
+  g_signal_connect (self->sandbox, "lost", G_CALLBACK (on_lost), self);
+  g_signal_connect (self->sandbox, "decision", G_CALLBACK (on_decision), self);
   self->audit = g_object_ref (audit);
   self->events = ow_event_list_new (id);
   self->consent = ow_consent_new (self->events, options->approve);

@@ -109,8 +109,8 @@ mark_damaged (OwStore     *self,
               const char  *session,
               GError     **error)
 {
-  sqlite3_stmt *statement = ow_store_prepare (self,
-                                              "UPDATE sessions SET state = 'damaged' WHERE id = ?1", error);
+  static const char update[] = "UPDATE sessions SET state = 'damaged' WHERE id = ?1";
+  sqlite3_stmt *statement = ow_store_prepare (self, update, error);
   gboolean good;
 
   if (statement == NULL)
@@ -152,8 +152,9 @@ static GPtrArray *
 find_gone (OwStore  *self,
            GError  **error)
 {
-  sqlite3_stmt *statement = ow_store_prepare (self,
-                                              "SELECT id, pid, pid_start, boot_id FROM sessions WHERE state = 'running'", error);
+  static const char query[] =
+    "SELECT id, pid, pid_start, boot_id FROM sessions WHERE state = 'running'";
+  sqlite3_stmt *statement = ow_store_prepare (self, query, error);
   g_autoptr (GPtrArray) gone = g_ptr_array_new_with_free_func (g_free);
   int status;
 

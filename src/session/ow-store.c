@@ -294,9 +294,10 @@ insert_session (OwStore  *self,
                 OwEvent  *event,
                 GError  **error)
 {
-  sqlite3_stmt *statement = ow_store_prepare (self,
-                                              "INSERT INTO sessions (id, started, state, provider, level, pid, pid_start, boot_id)"
-                                              " VALUES (?1, ?2, 'running', ?3, ?4, ?5, ?6, ?7)", error);
+  static const char insert[] =
+    "INSERT INTO sessions (id, started, state, provider, level, pid, pid_start, boot_id)"
+    " VALUES (?1, ?2, 'running', ?3, ?4, ?5, ?6, ?7)";
+  sqlite3_stmt *statement = ow_store_prepare (self, insert, error);
   json_t           *json;
   g_autofree char  *start = NULL;
 
@@ -320,8 +321,8 @@ insert_event (OwStore  *self,
               OwEvent  *event,
               GError  **error)
 {
-  sqlite3_stmt *statement = ow_store_prepare (self,
-                                              "INSERT INTO events (session, seq, json) VALUES (?1, ?2, ?3)", error);
+  static const char insert[] = "INSERT INTO events (session, seq, json) VALUES (?1, ?2, ?3)";
+  sqlite3_stmt *statement = ow_store_prepare (self, insert, error);
   g_autofree char *line = ow_event_to_line (event);
 
   if (statement == NULL)
@@ -408,15 +409,16 @@ ow_store_list (OwStore  *self,
 {
   static const char * const keys[] = { "session", "started", "title", "state", "provider",
                                        "level" };
+  static const char query[] =
+    "SELECT id, started, title, state, provider, level FROM sessions"
+    " ORDER BY started DESC, rowid DESC";
   sqlite3_stmt *statement;
   json_t *sessions;
   int status;
 
   g_return_val_if_fail (OW_IS_STORE (self), NULL);
 
-  statement = ow_store_prepare (self,
-                                "SELECT id, started, title, state, provider, level FROM sessions"
-                                " ORDER BY started DESC, rowid DESC", error);
+  statement = ow_store_prepare (self, query, error);
   if (statement == NULL)
     return NULL;
   sessions = json_array ();
@@ -470,6 +472,7 @@ ow_store_load (OwStore     *self,
                const char  *session,
                GError     **error)
 {
+  static const char query[] = "SELECT seq, json FROM events WHERE session = ?1 ORDER BY seq";
   g_autoptr (OwEventList) list = NULL;
   sqlite3_stmt *statement;
   gboolean good = TRUE;
@@ -478,8 +481,7 @@ ow_store_load (OwStore     *self,
   g_return_val_if_fail (OW_IS_STORE (self), NULL);
   g_return_val_if_fail (session != NULL, NULL);
 
-  statement = ow_store_prepare (self,
-                                "SELECT seq, json FROM events WHERE session = ?1 ORDER BY seq", error);
+  statement = ow_store_prepare (self, query, error);
   if (statement == NULL)
     return NULL;
   bind_text (statement, 1, session);

@@ -62,15 +62,16 @@ ow_tool_call_class_init (OwToolCallClass *klass)
 }
 
 /* The id is what a runner tells calls apart by; it must not be guessable from another
- * session, so it comes from the kernel. */
+ * session, so it comes from the kernel. NULL: it gave none. */
 static char *
 make_id (void)
 {
   guint8   bytes[16];
-  GString *text = g_string_sized_new (2 * sizeof bytes);
+  GString *text;
 
   if (getrandom (bytes, sizeof bytes, 0) != (ssize_t) sizeof bytes)
-    g_error ("The kernel gave no random bytes");
+    return NULL;
+  text = g_string_sized_new (2 * sizeof bytes);
   for (gsize i = 0; i < sizeof bytes; i++)
     {
       g_string_append_printf (text, "%02x", bytes[i]);
@@ -459,9 +460,10 @@ ow_tool_call_run_async (OwToolCall          *self,
   g_task_set_source_tag (task, ow_tool_call_run_async);
   /* A cancelled call has a result of its own, which must not be lost. */
   g_task_set_check_cancellable (task, FALSE);
-  if (self->used)
+  if (self->used || self->id == NULL)
     {
-      ow_error_set (&error, OW_ERROR_FAILED, "The call was already used", NULL, NULL);
+      ow_error_set (&error, OW_ERROR_FAILED, "The call was not run",
+                    self->used ? "it was already used" : "the kernel gave no random bytes", NULL);
       g_task_return_error (task, error);
       return;
     }

@@ -87,7 +87,7 @@ static const OwToolDef tool_defs[] = {
   },
   {
     .name = "grep",
-    .description = "Searches the text of files below a directory with a regular expression (PCRE2).",
+    .description = "Searches the text of files below a directory with a regular expression.",
     .schema = SCHEMA (
       "\"pattern\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":65536,"
       "\"description\":\"The expression.\"},"

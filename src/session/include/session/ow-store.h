@@ -20,7 +20,8 @@ void      ow_store_attach    (OwStore *self, OwEventList *list);
  * end, to every session whose process is gone; the same into @audit. Called at each
  * start. */
 gboolean  ow_store_close_interrupted (OwStore *self, OwAudit *audit, GError **error);
-/* New reference: array of {"session","started","title","state","provider","level"}, newest first. */
+/* New reference: array of {"session","started","title","state","provider","level"},
+ * newest first. State is "running", how the session ended, or "damaged". */
 json_t   *ow_store_list      (OwStore *self, GError **error);
 /* (transfer full) the session's stored list; unknown id: OW_ERROR_USAGE. */
 OwEventList *ow_store_load   (OwStore *self, const char *session, GError **error);
