@@ -107,7 +107,7 @@ make_pattern (GRegex     *finder,
 {
   g_autofree char *text = ow_agent_result_for_model (result);
   gsize    length = strlen (text);
-  GString *pattern = g_string_new (NULL);
+  GString *pattern = g_string_new ("\\A");
 
   if (length <= 2 * LITERAL_BYTES)
     {
@@ -123,6 +123,7 @@ make_pattern (GRegex     *finder,
       append_pattern (pattern, finder,
                       g_utf8_find_next_char (text + length - LITERAL_BYTES - 1, NULL));
     }
+  g_string_append (pattern, "\\z");
   return g_string_free (pattern, FALSE);
 }
 
