@@ -18,6 +18,9 @@
 #define ID       "0123456789ab"
 #define OTHER_ID "ba9876543210"
 
+/* HOME is the same for all tests: GLib asks for it once. */
+static char *top;
+
 typedef struct {
   char *dir;
   char *home;
@@ -31,11 +34,8 @@ set_up (Fixture      *fixture,
   g_autofree char *homes = NULL;
   g_autofree char *runtime = NULL;
 
-  fixture->dir = g_dir_make_tmp ("ow-registry-XXXXXX", NULL);
-  g_setenv ("HOME", fixture->dir, TRUE);
-  g_unsetenv ("XDG_RUNTIME_DIR");
-  g_unsetenv ("XDG_STATE_HOME");
-  g_unsetenv ("XDG_CONFIG_HOME");
+  fixture->dir = g_build_filename (top, "home", NULL);
+  g_assert_cmpint (mkdir (fixture->dir, 0700), ==, 0);
   homes = ow_paths_get_private_homes ();
   runtime = ow_paths_get_runtime_dir ();
   fixture->home = g_build_filename (homes, ID, NULL);
@@ -431,6 +431,15 @@ int
 main (int    argc,
       char **argv)
 {
+  g_autofree char *home = NULL;
+  int status;
+
+  top = g_dir_make_tmp ("ow-registry-XXXXXX", NULL);
+  home = g_build_filename (top, "home", NULL);
+  g_setenv ("HOME", home, TRUE);
+  g_unsetenv ("XDG_RUNTIME_DIR");
+  g_unsetenv ("XDG_STATE_HOME");
+  g_unsetenv ("XDG_CONFIG_HOME");
   g_test_init (&argc, &argv, NULL);
   ADD ("/registry/S21/dead-owner", test_dead_owner);
   ADD ("/registry/S21/live-owner", test_live_owner);
@@ -444,5 +453,8 @@ main (int    argc,
   ADD ("/registry/climbing", test_climbing);
   ADD ("/registry/foreign-files", test_foreign_files);
   ADD ("/registry/process-start", test_process_start);
-  return g_test_run ();
+  status = g_test_run ();
+  ow_file_remove_tree (top, NULL);
+  g_free (top);
+  return status;
 }

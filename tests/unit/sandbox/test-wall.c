@@ -41,6 +41,8 @@ typedef struct {
 } Place;
 
 static char *self_path;
+/* Everything is below it. HOME is the same for all tests: GLib asks for it once. */
+static char *top;
 
 static void
 copy_program (const char *from,
@@ -119,8 +121,8 @@ place_new (uid_t uid)
 
   place->uid = uid;
   place->gid = geteuid () == 0 ? group_of (uid) : getegid ();
-  place->dir = g_dir_make_tmp ("ow-wall-XXXXXX", NULL);
-  g_assert_cmpint (chmod (place->dir, 0755), ==, 0);
+  place->dir = g_build_filename (top, "place", NULL);
+  g_assert_cmpint (mkdir (place->dir, 0755), ==, 0);
   place->home = g_build_filename (place->dir, "home", NULL);
   libexec = g_build_filename (place->dir, "libexec", NULL);
   g_assert_cmpint (mkdir (place->home, 0700), ==, 0);
@@ -138,11 +140,6 @@ place_new (uid_t uid)
   g_assert_true (g_file_set_contents (params, text, -1, NULL));
   g_assert_cmpint (chmod (params, 0644), ==, 0);
 
-  g_setenv ("HOME", place->home, TRUE);
-  g_unsetenv ("XDG_RUNTIME_DIR");
-  g_unsetenv ("XDG_CONFIG_HOME");
-  g_unsetenv ("XDG_STATE_HOME");
-  g_unsetenv ("XDG_DATA_HOME");
   g_setenv ("OPENWORKER_LIBEXEC", libexec, TRUE);
   g_setenv ("OPENWORKER_API_KEY", "secret", TRUE);
   return place;
@@ -350,7 +347,7 @@ test_user (void)
   g_autofree char *output = NULL;
   g_autofree char *errors = NULL;
   g_autoptr (GError) error = NULL;
-  char *argv[] = { NULL, (char *) "-p", (char *) "/wall/own", NULL };
+  char *argv[] = { NULL, (char *) "-p", (char *) "/wall/S23/own", NULL };
   int status = 0;
 
   if (geteuid () != 0)
@@ -369,7 +366,7 @@ test_user (void)
   if (status != 0)
     g_test_message ("%s\n%s", output, errors);
   g_assert_cmpint (status, ==, 0);
-  g_assert_nonnull (strstr (output, "ok 1 /wall/own"));
+  g_assert_nonnull (strstr (output, "ok 1 /wall/S23/own"));
   g_assert_true (ow_file_remove_tree (dir, NULL));
 }
 
@@ -377,12 +374,26 @@ int
 main (int    argc,
       char **argv)
 {
+  g_autofree char *home = NULL;
+  int status;
+
   if (argc > 1 && strcmp (argv[1], "serve") == 0)
     return wall_inside_main (argc, argv);
   self_path = g_file_read_link ("/proc/self/exe", NULL);
+  top = g_dir_make_tmp ("ow-wall-XXXXXX", NULL);
+  chmod (top, 0755);
+  home = g_build_filename (top, "place", "home", NULL);
+  g_setenv ("HOME", home, TRUE);
+  g_unsetenv ("XDG_RUNTIME_DIR");
+  g_unsetenv ("XDG_CONFIG_HOME");
+  g_unsetenv ("XDG_STATE_HOME");
+  g_unsetenv ("XDG_DATA_HOME");
   g_test_init (&argc, &argv, NULL);
-  g_test_add_func ("/wall/own", test_own);
-  g_test_add_func ("/wall/other", test_other);
-  g_test_add_func ("/wall/user", test_user);
-  return g_test_run ();
+  g_test_add_func ("/wall/S23/own", test_own);
+  g_test_add_func ("/wall/S23/other", test_other);
+  g_test_add_func ("/wall/S23/user", test_user);
+  status = g_test_run ();
+  ow_file_remove_tree (top, NULL);
+  g_free (top);
+  return status;
 }
