@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "config/ow-config.h"
+
+#include <glib/gstdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/ow-error.h"
+#include "base/ow-file.h"
+
+typedef struct {
+  char *dir;
+  char *path;
+} Fixture;
+
+static void
+set_up (Fixture       *f,
+        gconstpointer  data)
+{
+  f->dir = g_dir_make_tmp ("ow-config-XXXXXX", NULL);
+  g_assert_nonnull (f->dir);
+  f->path = g_build_filename (f->dir, "config.toml", NULL);
+}
+
+static void
+tear_down (Fixture       *f,
+           gconstpointer  data)
+{
+  g_assert_true (ow_file_remove_tree (f->dir, NULL));
+  g_free (f->path);
+  g_free (f->dir);
+}
+
+static void
+put (Fixture    *f,
+     const char *content,
+     gssize      length)
+{
+  g_assert_true (g_file_set_contents (f->path, content, length, NULL));
+}
+
+static OwConfig *
+load (Fixture    *f,
+      const char *content)
+{
+  g_autoptr (GError) error = NULL;
+  OwConfig *config;
+
+  put (f, content, -1);
+  config = ow_config_load (f->path, &error);
+  g_assert_no_error (error);
+  return config;
+}
+
+static void
+assert_unset (OwConfig *config)
+{
+  g_assert_nonnull (config);
+  g_assert_cmpint (ow_config_get_provider (config), ==, OW_PROVIDER_UNSET);
+  g_assert_cmpint (ow_config_get_profile (config), ==, OW_PROFILE_STRICT);
+  g_assert_cmpuint (ow_config_get_extra_hosts (config)->len, ==, 0);
+}
+
+static void
+test_nothing_set (Fixture       *f,
+                  gconstpointer  data)
+{
+  static const char * const texts[] = {
+    "", "\n", "# only words\n", "other = 1\n[table]\nsandbox_provider = \"direct\"\n",
+    "\xef\xbb\xbf", "\xef\xbb\xbf# x\r\n",
+  };
+  g_autoptr (GError) error = NULL;
+  g_autoptr (OwConfig) missing = ow_config_load (f->path, &error);
+
+  g_assert_no_error (error);
+  assert_unset (missing);
+  for (gsize i = 0; i < G_N_ELEMENTS (texts); i++)
+    {
+      g_autoptr (OwConfig) config = load (f, texts[i]);
+
+      assert_unset (config);
+    }
+}
+
+static void
+test_values (Fixture       *f,
+             gconstpointer  data)
+{
+  static const char * const texts[] = {
+    "sandbox_provider = \"bubblewrap\"\nsandbox_network_profile = \"standard\"\n"
+    "sandbox_extra_hosts = [\"Git.Example.com\", \"*.debian.org:8443\"]\n",
+    "\xef\xbb\xbfsandbox_provider = \"bubblewrap\"\r\nsandbox_network_profile = 'standard'\r\n"
+    "future = { a = 1 }\r\nsandbox_extra_hosts = [\r\n  \"git.example.com\", # why\r\n"
+    "  \"*.debian.org:8443\",\r\n]\r\n[sandbox_limits]\r\ncpu = 2\r\n",
+  };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (texts); i++)
+    {
+      g_autoptr (OwConfig) config = load (f, texts[i]);
+      const OwHost *host;
+
+      g_assert_cmpint (ow_config_get_provider (config), ==, OW_PROVIDER_BUBBLEWRAP);
+      g_assert_cmpint (ow_config_get_profile (config), ==, OW_PROFILE_STANDARD);
+      g_assert_cmpuint (ow_config_get_extra_hosts (config)->len, ==, 2);
+      host = g_ptr_array_index (ow_config_get_extra_hosts (config), 0);
+      g_assert_cmpstr (host->host, ==, "git.example.com");
+      g_assert_cmpuint (host->port, ==, 443);
+      host = g_ptr_array_index (ow_config_get_extra_hosts (config), 1);
+      g_assert_cmpstr (host->host, ==, "*.debian.org");
+      g_assert_cmpuint (host->port, ==, 8443);
+    }
+}
+
+/* None of these may leave the machine with defaults: each is an error, with its line
+ * where it has one. */
+static void
+test_broken (Fixture       *f,
+             gconstpointer  data)
+{
+  static const struct {
+    const char *text;
+    gssize      length;
+    const char *says;
+  } rows[] = {
+    { "sandbox_provider = ", -1, "line 1" },
+    { "a = 1\nsandbox_provider = \"bubblewrap\n", -1, "line 2" },
+    { "a = 1\n\nsandbox_provider = \"none\"\n", -1, "line 3" },
+    { "sandbox_provider = \"none\"", -1, "\"openshell\", \"bubblewrap\" or \"direct\"" },
+    { "sandbox_provider = \"\"", -1, "line 1" },
+    { "sandbox_provider = \"Bubblewrap\"", -1, "line 1" },
+    { "sandbox_provider = \"bubblewrap \"", -1, "line 1" },
+    { "sandbox_provider = false", -1, "line 1" },
+    { "sandbox_provider = [\"bubblewrap\"]", -1, "line 1" },
+    { "[sandbox_provider]\nx = 1", -1, "line 1" },
+    { "sandbox_provider = \"direct\"\nsandbox_provider = \"bubblewrap\"", -1, "line 2" },
+    { "sandbox_network_profile = \"open\"", -1, "\"strict\" or \"standard\"" },
+    { "sandbox_network_profile = 3", -1, "line 1" },
+    { "sandbox_extra_hosts = \"a.example\"", -1, "line 1" },
+    { "sandbox_extra_hosts = [\n\"a.example\",\n5]", -1, "line 3" },
+    { "sandbox_extra_hosts = [\n\"a.example\",\n\"127.0.0.1\"]", -1, "line 3" },
+    { "sandbox_extra_hosts = [[\"a.example\"]]", -1, "line 1" },
+    { "sandbox_provider = \"bubblewrap\"\n\0\0\0\0", 37, "line 2" },
+    { "\0", 1, "line 1" },
+    { "x = \"\xff\"", -1, "line 1" },
+    { "not toml at all", -1, "line 1" },
+    { "{\"sandbox_provider\": \"direct\"}", -1, "line 1" },
+  };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (rows); i++)
+    {
+      g_autoptr (GError) error = NULL;
+
+      put (f, rows[i].text, rows[i].length);
+      g_assert_null (ow_config_load (f->path, &error));
+      g_assert_error (error, OW_ERROR, OW_ERROR_DATA);
+      if (strstr (error->message, rows[i].says) == NULL)
+        g_test_message ("row %" G_GSIZE_FORMAT ": %s", i, error->message);
+      g_assert_nonnull (strstr (error->message, rows[i].says));
+      g_assert_nonnull (strstr (error->message, f->path));
+    }
+}
+
+/* A file cut at any byte is either read as what it then says, or an error; where the
+ * cut falls into the provider's line it is never silently unset. */
+static void
+test_every_cut (Fixture       *f,
+                gconstpointer  data)
+{
+  const char *text = "sandbox_provider = \"bubblewrap\"\n";
+  gsize key = strlen ("sandbox_provider = \"bubblewrap\"");
+
+  for (gsize n = 1; n <= strlen (text); n++)
+    {
+      g_autoptr (GError) error = NULL;
+      g_autoptr (OwConfig) config = NULL;
+
+      put (f, text, (gssize) n);
+      config = ow_config_load (f->path, &error);
+      if (n < key)
+        g_assert_error (error, OW_ERROR, OW_ERROR_DATA);
+      else
+        g_assert_cmpint (ow_config_get_provider (config), ==, OW_PROVIDER_BUBBLEWRAP);
+    }
+}
+
+static void
+assert_refused (const char *path)
+{
+  g_autoptr (GError) error = NULL;
+
+  g_assert_null (ow_config_load (path, &error));
+  g_assert_error (error, OW_ERROR, OW_ERROR_DATA);
+}
+
+static void
+test_unreadable (Fixture       *f,
+                 gconstpointer  data)
+{
+  g_autofree char *below = g_build_filename (f->path, "config.toml", NULL);
+  g_autofree char *big = g_strnfill (1024 * 1024 + 1, '#');
+
+  put (f, big, -1);
+  assert_refused (f->path);
+  assert_refused (below);
+  if (geteuid () != 0)
+    {
+      g_assert_cmpint (g_chmod (f->path, 0), ==, 0);
+      assert_refused (f->path);
+    }
+  g_assert_cmpint (g_unlink (f->path), ==, 0);
+
+  g_assert_cmpint (g_mkdir (f->path, 0700), ==, 0);
+  assert_refused (f->path);
+  g_assert_cmpint (g_rmdir (f->path), ==, 0);
+
+  g_assert_cmpint (mkfifo (f->path, 0600), ==, 0);
+  assert_refused (f->path);
+  g_assert_cmpint (g_unlink (f->path), ==, 0);
+
+  g_assert_cmpint (symlink ("nowhere", f->path), ==, 0);
+  assert_refused (f->path);
+  g_assert_cmpint (g_unlink (f->path), ==, 0);
+
+  g_assert_cmpint (symlink ("config.toml", f->path), ==, 0);
+  assert_refused (f->path);
+}
+
+static void
+test_hosts (void)
+{
+  static const struct {
+    const char *text;
+    const char *host;
+    guint16     port;
+  } rows[] = {
+    { "example.com", "example.com", 443 },
+    { "EXAMPLE.com:80", "example.com", 80 },
+    { "*.example.com", "*.example.com", 443 },
+    { "intranet", "intranet", 443 },
+    { "xn--bcher-kva.example:65535", "xn--bcher-kva.example", 65535 },
+    { "1.example.com", "1.example.com", 443 },
+    { "", NULL, 0 }, { ":443", NULL, 0 }, { "a.example:", NULL, 0 }, { "a.example:0", NULL, 0 },
+    { "a.example:65536", NULL, 0 }, { "a.example:+1", NULL, 0 }, { "a.example:0443", NULL, 0 },
+    { "a.example:443:1", NULL, 0 }, { "a.example: 443", NULL, 0 }, { "a.example:99999999", NULL, 0 },
+    { "a.example.", NULL, 0 }, { ".a.example", NULL, 0 }, { "a..example", NULL, 0 },
+    { "-a.example", NULL, 0 }, { "a-.example", NULL, 0 }, { "a_b.example", NULL, 0 },
+    { "a b.example", NULL, 0 }, { " a.example", NULL, 0 }, { "a.example\n", NULL, 0 },
+    { "b\xc3\xbc" "cher.example", NULL, 0 }, { "a.example/path", NULL, 0 },
+    { "https://a.example", NULL, 0 }, { "u@a.example", NULL, 0 },
+    { "127.0.0.1", NULL, 0 }, { "10.1", NULL, 0 }, { "2130706433", NULL, 0 },
+    { "0x7f.1", NULL, 0 }, { "0x7f000001", NULL, 0 }, { "127.0.0.0x1", NULL, 0 },
+    { "169.254.169.254:80", NULL, 0 }, { "[::1]:443", NULL, 0 }, { "::1", NULL, 0 },
+    { "localhost", NULL, 0 }, { "LocalHost:8080", NULL, 0 }, { "a.localhost", NULL, 0 },
+    { "*", NULL, 0 }, { "*.", NULL, 0 }, { "*.com", NULL, 0 }, { "*.*.com", NULL, 0 },
+    { "a.*.com", NULL, 0 }, { "*a.example.com", NULL, 0 }, { "**.example.com", NULL, 0 },
+  };
+  g_autofree char *label = g_strnfill (64, 'a');
+  g_autofree char *long_label = g_strconcat (label, ".example", NULL);
+
+  for (gsize i = 0; i < G_N_ELEMENTS (rows); i++)
+    {
+      g_autoptr (GError) error = NULL;
+      g_autoptr (OwHost) host = ow_host_parse (rows[i].text, &error);
+
+      if (rows[i].host == NULL)
+        {
+          if (host != NULL)
+            g_test_message ("taken: \"%s\"", rows[i].text);
+          g_assert_null (host);
+          g_assert_error (error, OW_ERROR, OW_ERROR_DATA);
+          continue;
+        }
+      g_assert_no_error (error);
+      g_assert_cmpstr (host->host, ==, rows[i].host);
+      g_assert_cmpuint (host->port, ==, rows[i].port);
+    }
+  g_assert_null (ow_host_parse (long_label, NULL));
+}
+
+static void
+test_names (void)
+{
+  OwProviderKind kind;
+
+  for (OwProviderKind k = OW_PROVIDER_OPENSHELL; k <= OW_PROVIDER_DIRECT; k++)
+    {
+      g_assert_true (ow_provider_kind_from_string (ow_provider_kind_to_string (k), &kind));
+      g_assert_cmpint (kind, ==, k);
+    }
+  g_assert_false (ow_provider_kind_from_string ("", &kind));
+  g_assert_false (ow_provider_kind_from_string (NULL, &kind));
+  g_assert_null (ow_provider_kind_to_string (OW_PROVIDER_UNSET));
+  g_assert_cmpstr (ow_network_profile_to_string (OW_PROFILE_STRICT), ==, "strict");
+}
+
+#define ADD(path, func) g_test_add (path, Fixture, NULL, set_up, func, tear_down)
+
+int
+main (int   argc,
+      char *argv[])
+{
+  g_test_init (&argc, &argv, NULL);
+
+  ADD ("/config/nothing-set", test_nothing_set);
+  ADD ("/config/values", test_values);
+  ADD ("/config/S07/broken", test_broken);
+  ADD ("/config/S07/every-cut", test_every_cut);
+  ADD ("/config/S07/unreadable", test_unreadable);
+  g_test_add_func ("/config/S14/hosts", test_hosts);
+  g_test_add_func ("/config/names", test_names);
+
+  return g_test_run ();
+}
