@@ -70,7 +70,8 @@ from_json (const json_t *root,
     {
       if (parse_entry (&self->entries[i], json_array_get (allow, i)))
         continue;
-      snprintf (error, OW_WIRE_ERROR_SIZE, "Entry %zu of the list is not a host with a port.", i + 1);
+      snprintf (error, OW_WIRE_ERROR_SIZE, "Entry %zu of the list is not a host with a port.",
+                i + 1);
       ow_proxy_list_free (self);
       return NULL;
     }

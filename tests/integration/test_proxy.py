@@ -33,7 +33,6 @@ HOSTS = f"""127.0.0.1 localhost
 {PUBLIC} mixed.test
 10.77.0.1 private.test
 169.254.169.254 metadata.test
-203.0.113.99 silent.test
 """
 
 
@@ -251,15 +250,26 @@ def inside_malformed(inside):
 
 
 def inside_unreachable(inside):
-    inside.start(["good.test:444", "nowhere.test:443", "silent.test:443"], "--time-scale", "0.1")
+    # A listener whose queue is full answers no one: the kernel drops what comes.
+    silent = socket.create_server((PUBLIC, 445), backlog=0)
+    waiting, full = [], False
+    while not full:
+        waiting.append(socket.socket())
+        waiting[-1].settimeout(0.5)
+        full = waiting[-1].connect_ex((PUBLIC, 445)) != 0
+        assert len(waiting) < 20
+    inside.start(["good.test:444", "nowhere.test:443", "good.test:445"], "--time-scale", "0.1")
     status, body = body_of(inside.ask(b"CONNECT good.test:444 HTTP/1.1\r\n\r\n"))
     assert (status, body["error"]) == (502, "connect_failed")
     assert inside.decision()["reason"] == "connect"
     status, body = body_of(inside.ask(b"CONNECT nowhere.test:443 HTTP/1.1\r\n\r\n"))
     assert (status, body["error"]) == (502, "host_not_found")
     assert inside.decision()["reason"] == "resolve"
-    assert body_of(inside.ask(b"CONNECT silent.test:443 HTTP/1.1\r\n\r\n"))[0] == 502
+    begin = time.monotonic()
+    assert body_of(inside.ask(b"CONNECT good.test:445 HTTP/1.1\r\n\r\n"))[0] == 502
+    assert 0.9 <= time.monotonic() - begin < 10 * SCALE
     assert inside.decision()["reason"] == "connect"
+    silent.close()
     inside.finish()
 
 

@@ -257,8 +257,8 @@ test_forward (void)
       gsize length = 0;
       char *forwarded;
 
-      g_assert_cmpint (ow_proxy_request_parse (&request, forwards[i].head, strlen (forwards[i].head),
-                                               &fault), ==, GOOD);
+      g_assert_cmpint (ow_proxy_request_parse (&request, forwards[i].head,
+                                               strlen (forwards[i].head), &fault), ==, GOOD);
       forwarded = ow_proxy_request_forward (&request, &length);
       g_assert_cmpstr (forwarded, ==, forwards[i].forwarded);
       g_assert_cmpuint (length, ==, strlen (forwarded));

@@ -31,8 +31,9 @@ log_line (const char *line,
   if (log->extra != NULL)
     {
       const char *extra = g_steal_pointer (&log->extra);
+      gsize bytes = strlen (extra);
 
-      g_assert_true (ow_frame_reader_feed (log->reader, extra, strlen (extra), log_line, log, NULL));
+      g_assert_true (ow_frame_reader_feed (log->reader, extra, bytes, log_line, log, NULL));
     }
   return log->lines != log->stop_at;
 }
@@ -89,13 +90,16 @@ test_cap_edge (void)
 
   for (gsize i = 0; i < G_N_ELEMENTS (cases); i++)
     {
-      for (gsize split = 0; split <= strlen (cases[i].data); split++)
+      gsize length = strlen (cases[i].data);
+      gboolean whole = cases[i].good && cases[i].data[length - 1] == '\n';
+
+      for (gsize split = 0; split <= length; split++)
         {
           gboolean good = FALSE;
-          g_autofree char *seen = feed_in_two (cases[i].data, strlen (cases[i].data), split, 8, &good);
+          g_autofree char *seen = feed_in_two (cases[i].data, length, split, 8, &good);
 
           g_assert_cmpint (good, ==, cases[i].good);
-          g_assert_cmpstr (seen, ==, g_str_has_suffix (cases[i].data, "\n") && good ? "<12345678>" : "");
+          g_assert_cmpstr (seen, ==, whole ? "<12345678>" : "");
         }
     }
 }

@@ -109,7 +109,7 @@ test_request (Fixture      *fixture,
                    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\",\"params\":{}}\n"
                    "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"b\"}\n");
   feed (fixture, "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"n\":2}}\n"
-                 "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-1,\"message\":\"m\"}}\n");
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-1,\"message\":\"m\"}}\n");
   expect (fixture, "result {\"n\":2};error {\"code\":-1,\"message\":\"m\"};", 0, 0);
 }
 
@@ -182,7 +182,7 @@ test_cancel (Fixture      *fixture,
       ow_mcp_client_cancel (fixture->client, id, false, NULL);
     }
   feed (fixture, "{\"jsonrpc\":\"2.0\",\"id\":10001,\"result\":{}}\n"
-                 "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}\n");
+        "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}\n");
   expect (fixture, "", 2, 2);
 }
 
@@ -204,7 +204,7 @@ test_server_asks (Fixture      *fixture,
                   gconstpointer data)
 {
   feed (fixture, "{\"jsonrpc\":\"2.0\",\"id\":\"p\",\"method\":\"ping\"}\n"
-                 "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"sampling/createMessage\",\"params\":{}}\n");
+        "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"sampling/createMessage\",\"params\":{}}\n");
   g_assert_nonnull (strstr (fixture->out->str, "\"id\":\"p\",\"result\":{}}\n"));
   g_assert_nonnull (strstr (fixture->out->str, "\"id\":5,\"error\":{\"code\":-32601"));
 }
@@ -215,7 +215,7 @@ test_inside (Fixture      *fixture,
 {
   ow_mcp_client_request (fixture->client, "a", NULL, on_reply_asks_again, fixture);
   feed (fixture, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n"
-                 "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}\n");
+        "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}\n");
   expect (fixture, "again;result {};", 0, 0);
 }
 
@@ -252,7 +252,7 @@ test_splits (void)
       feed (&fixture, first);
       feed (&fixture, session + split);
       expect (&fixture, "note hello params;result {\"x\":[1,{\"y\":\"\xe2\x82\xac\"}]};"
-                        "error {\"code\":-32002,\"message\":\"gone\"};", 2, 0);
+              "error {\"code\":-32002,\"message\":\"gone\"};", 2, 0);
       g_assert_cmpuint (ow_mcp_client_get_banner_lines (fixture.client), ==, 1);
       tear_down (&fixture, NULL);
     }

@@ -127,8 +127,8 @@ static void
 initialize (Fixture *fixture)
 {
   feed (fixture, "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\","
-                 "\"params\":{\"protocolVersion\":\"2025-06-18\"}}\n"
-                 "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
+        "\"params\":{\"protocolVersion\":\"2025-06-18\"}}\n"
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
   expect (fixture, "\"id\":0", "\"protocolVersion\":\"2025-06-18\"", "\"tools\":{}",
           "\"name\":\"server\"", "\"version\":\"1.2\"", "\"openworker/instance\":\"abc\"", NULL);
 }
@@ -150,7 +150,7 @@ test_before_initialize (Fixture      *fixture,
   g_assert_cmpstr (fixture->log->str, ==, "");
   initialize (fixture);
   feed (fixture, "{\"jsonrpc\":\"2.0\",\"id\":6,\"method\":\"initialize\","
-                 "\"params\":{\"protocolVersion\":\"2025-06-18\"}}\n");
+        "\"params\":{\"protocolVersion\":\"2025-06-18\"}}\n");
   expect (fixture, "\"id\":6", "-32600", NULL);
 }
 
@@ -186,8 +186,8 @@ test_calls (Fixture      *fixture,
 {
   initialize (fixture);
   feed (fixture, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"t\","
-                 "\"arguments\":{\"a\":1},\"_meta\":{}}}\n"
-                 "{\"jsonrpc\":\"2.0\",\"id\":\"7\",\"method\":\"tools/call\",\"params\":{\"name\":\"u\"}}\n");
+        "\"arguments\":{\"a\":1},\"_meta\":{}}}\n"
+        "{\"jsonrpc\":\"2.0\",\"id\":\"7\",\"method\":\"tools/call\",\"params\":{\"name\":\"u\"}}\n");
   g_assert_cmpstr (fixture->log->str, ==, "call t 1 meta;call u 0 plain;");
   g_assert_cmpstr (fixture->out->str, ==, "");
 
@@ -221,14 +221,14 @@ test_cancel (Fixture      *fixture,
   feed (fixture, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"t\"}}\n");
   g_string_truncate (fixture->log, 0);
   feed (fixture, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":2}}\n"
-                 "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":\"1\"}}\n"
-                 "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":[1]}}\n"
-                 "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":[1]}\n"
-                 "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\"}\n"
-                 "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/other\",\"params\":{\"requestId\":1}}\n");
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":\"1\"}}\n"
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":[1]}}\n"
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":[1]}\n"
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\"}\n"
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/other\",\"params\":{\"requestId\":1}}\n");
   g_assert_cmpstr (fixture->log->str, ==, "");
   feed (fixture, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
-                 "\"params\":{\"requestId\":1,\"reason\":\"stop\"}}\n");
+        "\"params\":{\"requestId\":1,\"reason\":\"stop\"}}\n");
   g_assert_cmpstr (fixture->log->str, ==, "cancelled stop;");
   g_assert_true (ow_mcp_server_reply (fixture->server, fixture->open->pdata[0], json_object ()));
   g_string_truncate (fixture->log, 0);
@@ -268,8 +268,8 @@ test_bad_frames (Fixture      *fixture,
 
   /* Replies and unknown notifications get no answer, or two servers could talk for ever. */
   feed (fixture, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n"
-                 "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":1,\"message\":\"m\"}}\n"
-                 "{\"jsonrpc\":\"2.0\",\"method\":\"what\"}\n");
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":1,\"message\":\"m\"}}\n"
+        "{\"jsonrpc\":\"2.0\",\"method\":\"what\"}\n");
   g_assert_cmpstr (fixture->out->str, ==, "");
 
   feed (fixture, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}\n");

@@ -57,7 +57,8 @@ test_classify (void)
       OwRpcMessage message;
       char error[OW_WIRE_ERROR_SIZE] = "";
       int code = 0;
-      bool good = ow_rpc_message_parse (&message, cases[i].line, strlen (cases[i].line), &code, error);
+      gsize length = strlen (cases[i].line);
+      bool good = ow_rpc_message_parse (&message, cases[i].line, length, &code, error);
 
       g_test_message ("%s: %s", cases[i].line, error);
       g_assert_cmpint (good ? (int) message.kind : code, ==, cases[i].kind);
