@@ -34,5 +34,9 @@ int              ow_runner_capture_get_fd     (OwRunnerCapture    *self,
 /* Closes the writing ends in this process. */
 void             ow_runner_capture_close_fds  (OwRunnerCapture    *self);
 
+/* Reads no more for the time being: who writes has to wait. */
+void             ow_runner_capture_set_paused (OwRunnerCapture    *self,
+                                               bool                paused);
+
 /* Takes what is in the pipes now, not waiting for their end, and frees the capture. */
 void             ow_runner_capture_finish     (OwRunnerCapture    *self);

@@ -45,6 +45,7 @@ struct _OwRunnerCapture {
   OwRunnerCaptureFunc func;
   void               *user_data;
   Pipe                pipes[2];
+  bool                paused;
   char                buffer[64 * 1024];
 };
 
@@ -144,6 +145,35 @@ pipe_stop (Pipe *pipe)
   pipe->source = NULL;
   close (pipe->read_fd);
   pipe->read_fd = -1;
+}
+
+static void on_pipe_ready (uint32_t events,
+                           void    *user_data);
+
+void
+ow_runner_capture_set_paused (OwRunnerCapture *self,
+                              bool             paused)
+{
+  if (self->paused == paused)
+    return;
+  self->paused = paused;
+  for (int i = 0; i < 2; i++)
+    {
+      Pipe *pipe = &self->pipes[i];
+
+      if (pipe->read_fd < 0)
+        continue;
+      if (paused)
+        {
+          ow_runner_loop_remove (self->loop, pipe->source);
+          pipe->source = NULL;
+        }
+      else
+        {
+          pipe->source = ow_runner_loop_add (self->loop, pipe->read_fd, EPOLLIN, on_pipe_ready,
+                                             pipe);
+        }
+    }
 }
 
 static void

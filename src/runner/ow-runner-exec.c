@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +47,7 @@ on_ended (int   status,
   OwRunnerReport report = { 0 };
 
   ow_runner_loop_stop_timer (self->runner->loop, &self->timer);
+  self->task->flow = NULL;
   if (self->stopping)
     ow_runner_report_kill (self->runner, self->pid, self->started_ticks);
   ow_runner_capture_finish (self->capture);
@@ -58,6 +60,17 @@ on_ended (int   status,
                                                  self->started_ticks);
   ow_runner_task_finish (self->task, ow_runner_report_result (&report, self->task->output));
   free (self);
+}
+
+/* The output of a program that a person runs is passed on whole: who reads slowly
+ * slows the program down, as a pipe would. */
+static void
+pace (void *job,
+      bool  paused)
+{
+  Exec *self = job;
+
+  ow_runner_capture_set_paused (self->capture, paused);
 }
 
 static void
@@ -115,6 +128,27 @@ read_argv (const json_t *array)
   return argv;
 }
 
+/* As a shell does: the reason on stderr, and 127 for a program that is not there, 126 for
+ * one that cannot be run. */
+static void
+refuse_start (OwRunnerTask        *task,
+              const OwRunnerSpawn *spawn,
+              int                  error)
+{
+  OwRunnerReport report = { 0 };
+  char line[1024];
+  int length;
+
+  length = snprintf (line, sizeof line, "\"%s\" could not be started in \"%s\": %s.\n",
+                     spawn->argv[0], spawn->cwd, strerror (error));
+  if (length > 0)
+    ow_runner_task_output (task, OW_RUNNER_STDERR, line,
+                           (size_t) length < sizeof line ? (size_t) length : sizeof line - 1);
+  ow_runner_report_set_status (&report, (error == ENOENT || error == ENOTDIR ? 127 : 126) << 8);
+  report.leftovers = json_array ();
+  ow_runner_task_finish (task, ow_runner_report_result (&report, task->output));
+}
+
 static void
 start (OwRunner      *runner,
        OwRunnerTask  *task,
@@ -148,14 +182,14 @@ start (OwRunner      *runner,
 
       ow_runner_capture_finish (self->capture);
       free (self);
-      ow_runner_task_refuse (task, "\"%s\" could not be started in \"%s\": %s.", spawn->argv[0],
-                             spawn->cwd, strerror (error));
+      refuse_start (task, spawn, error);
       return;
     }
   ow_runner_capture_close_fds (self->capture);
   ow_runner_children_watch (runner->children, self->pid, on_ended, self);
   task->job = self;
   task->cancel = stop;
+  task->flow = pace;
   if (timeout_s > 0)
     {
       self->timer.func = on_timeout;

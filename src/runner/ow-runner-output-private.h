@@ -30,9 +30,11 @@ typedef struct {
 
 typedef struct _OwRunnerOutput OwRunnerOutput;
 
-/* @live: whether messages are wanted. @text_max: most bytes of the result's text. */
+/* @live: whether messages are wanted. @text_max: most bytes of the result's text.
+ * @waiting_max: most bytes that wait for messages; beyond it the middle is dropped. */
 OwRunnerOutput *ow_runner_output_new  (bool            live,
-                                       size_t          text_max);
+                                       size_t          text_max,
+                                       size_t          waiting_max);
 void            ow_runner_output_free (OwRunnerOutput *self);
 
 void ow_runner_output_add (OwRunnerOutput *self,
@@ -45,6 +47,9 @@ void ow_runner_output_add (OwRunnerOutput *self,
 bool ow_runner_output_take (OwRunnerOutput  *self,
                             bool             last,
                             OwRunnerMessage *message);
+
+/* What the waiting bytes take, in bytes. */
+size_t ow_runner_output_get_waiting (const OwRunnerOutput *self);
 
 /* Whether bytes wait that are not just the beginning of a character. */
 bool ow_runner_output_has_waiting (const OwRunnerOutput *self);

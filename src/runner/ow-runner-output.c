@@ -16,7 +16,6 @@
 /* With more pieces than this waiting the order between the streams gives way: one
  * message then takes all of its stream. */
 #define ORDERED_MAX  8u
-#define HALF_WAITING (OW_RUNNER_OUTPUT_WAITING_MAX / 2)
 
 typedef struct _Node Node;
 struct _Node {
@@ -37,6 +36,7 @@ typedef struct {
 
 struct _OwRunnerOutput {
   bool     live;
+  size_t   half_waiting; /* most of front and of back */
   uint64_t bytes;
   uint64_t dropped;
   uint64_t cut;
@@ -59,7 +59,8 @@ struct _OwRunnerOutput {
 
 OwRunnerOutput *
 ow_runner_output_new (bool   live,
-                      size_t text_max)
+                      size_t text_max,
+                      size_t waiting_max)
 {
   OwRunnerOutput *self = calloc (1, sizeof *self);
 
@@ -67,6 +68,7 @@ ow_runner_output_new (bool   live,
     return NULL;
   self->live = live;
   self->half = text_max / 2;
+  self->half_waiting = waiting_max / 2;
   self->message = malloc (OW_RUNNER_OUTPUT_MESSAGE_MAX);
   if (self->message == NULL)
     {
@@ -161,10 +163,10 @@ add_live (OwRunnerOutput *self,
     {
       size_t piece = length < 4096 ? length : 4096;
       bool in_front = self->back.first == NULL
-                      && self->front.cost + piece + NODE_COST <= HALF_WAITING;
+                      && self->front.cost + piece + NODE_COST <= self->half_waiting;
 
       self->dropped += queue_push (in_front ? &self->front : &self->back, stream, data, piece);
-      while (self->back.cost > HALF_WAITING)
+      while (self->back.cost > self->half_waiting)
         {
           self->dropped += self->back.first->length;
           queue_remove (&self->back, NULL, self->back.first);
@@ -246,6 +248,12 @@ ow_runner_output_add (OwRunnerOutput *self,
     taken = add_head (self, data, length);
   if (taken < length)
     add_tail (self, data + taken, length - taken);
+}
+
+size_t
+ow_runner_output_get_waiting (const OwRunnerOutput *self)
+{
+  return self->front.cost + self->back.cost;
 }
 
 bool

@@ -35,9 +35,11 @@ struct _OwRunnerTask {
   json_t         *waiters;   /* (owned) request ids of the present client */
   bool            cancelled;
   bool            named;     /* the id is the client's: output is sent */
+  bool            lossless;  /* output is neither paced nor dropped: @flow is there */
   OwRunnerTimer   pace;
   int64_t         sent_at;   /* of the last output message */
   void          (*cancel) (void *job);
+  void          (*flow) (void *job, bool paused); /* stops and restarts the reading */
   void           *job;
 };
 

@@ -46,7 +46,8 @@ put_at (int from,
         int to)
 {
   if (from < 0)
-    from = open ("/dev/null", to == STDIN_FILENO ? O_RDONLY : O_WRONLY);
+    from = open ("/dev/null", to == STDIN_FILENO ? O_RDONLY | O_CLOEXEC
+                                                      : O_WRONLY | O_CLOEXEC);
   if (from == to)
     fcntl (to, F_SETFD, 0);
   else

@@ -21,6 +21,11 @@
  * that the protocol allows. */
 #define PACE_MS        50
 #define CLIENT_WAITING (256u * 1024u)
+/* A lossless call is read until this much waits. Below its own limit stay: this, one more
+ * round of reading, and what its pipes hold when it ends. */
+#define LOSSLESS_WAITING     (256u * 1024u)
+#define LOSSLESS_WAITING_MAX (1024u * 1024u)
+#define LOSSLESS_PACE_MS     2
 #define PROBES_MAX     16u
 
 struct _OwRunnerServer {
@@ -83,6 +88,14 @@ send_output (OwRunnerTask          *task,
   task->sent_at = ow_runner_loop_now ();
 }
 
+/* Reading goes on only while what waits is little. */
+static void
+adapt_flow (OwRunnerTask *task)
+{
+  if (task->flow != NULL)
+    task->flow (task->job, ow_runner_output_get_waiting (task->output) > LOSSLESS_WAITING);
+}
+
 static void
 send_waiting (OwRunnerTask *task,
               bool          last)
@@ -90,36 +103,40 @@ send_waiting (OwRunnerTask *task,
   OwRunnerServer *server = task->server;
   OwRunnerMessage message;
   int64_t since = ow_runner_loop_now () - task->sent_at;
+  int64_t pace = task->lossless ? LOSSLESS_PACE_MS : PACE_MS;
 
   if (!task->named)
     return;
-  if (!last && since < PACE_MS)
+  if (!last && !task->lossless && since < pace)
     {
       if (!task->pace.armed && ow_runner_output_has_waiting (task->output))
-        ow_runner_loop_start_timer (task->runner->loop, &task->pace, PACE_MS - since);
+        ow_runner_loop_start_timer (task->runner->loop, &task->pace, pace - since);
       return;
     }
   if (server->client == NULL || !ow_runner_client_is_active (server->client)
-      || ow_runner_client_get_pending (server->client) > CLIENT_WAITING)
+      || (ow_runner_client_get_pending (server->client) > CLIENT_WAITING
+          && !(last && task->lossless)))
     {
       if (!task->pace.armed && !last)
-        ow_runner_loop_start_timer (task->runner->loop, &task->pace, PACE_MS);
+        ow_runner_loop_start_timer (task->runner->loop, &task->pace, pace);
       return;
     }
   while (ow_runner_output_take (task->output, last, &message))
     {
       send_output (task, &message);
-      if (!last)
+      if (!last && (!task->lossless
+                    || ow_runner_client_get_pending (server->client) > CLIENT_WAITING))
         break;
     }
   if (!last && ow_runner_output_has_waiting (task->output))
-    ow_runner_loop_start_timer (task->runner->loop, &task->pace, PACE_MS);
+    ow_runner_loop_start_timer (task->runner->loop, &task->pace, pace);
 }
 
 static void
 on_pace (void *user_data)
 {
   send_waiting (user_data, false);
+  adapt_flow (user_data);
 }
 
 void
@@ -131,6 +148,7 @@ ow_runner_task_output (OwRunnerTask   *task,
   ow_runner_output_add (task->output, stream, data, length);
   if (!task->pace.armed)
     send_waiting (task, false);
+  adapt_flow (task);
 }
 
 static void
@@ -215,7 +233,8 @@ ow_runner_task_refuse (OwRunnerTask *task,
 static OwRunnerTask *
 task_new (OwRunnerServer *self,
           const json_t   *id,
-          const char     *call_id)
+          const char     *call_id,
+          bool            lossless)
 {
   OwRunnerTask *task = calloc (1, sizeof *task);
   char unnamed[32];
@@ -224,9 +243,11 @@ task_new (OwRunnerServer *self,
     return NULL;
   /* The dot keeps our own ids apart from all that a client can name. */
   snprintf (unnamed, sizeof unnamed, ".%u", ++self->unnamed);
-  *task = (OwRunnerTask) { .runner = self->runner, .server = self, .named = call_id != NULL,
+  *task = (OwRunnerTask) { .runner = self->runner, .server = self, .named = call_id != NULL, .lossless = lossless,
                            .pace = { .func = on_pace, .user_data = task } };
-  task->output = ow_runner_output_new (task->named, OW_RUNNER_TEXT_MAX - 64 * 1024);
+  task->output = ow_runner_output_new (task->named, OW_RUNNER_TEXT_MAX - 64 * 1024,
+                                       lossless ? LOSSLESS_WAITING_MAX
+                                                : OW_RUNNER_OUTPUT_WAITING_MAX);
   task->waiters = json_array ();
   if (task->output != NULL && task->waiters != NULL)
     task->call = ow_runner_calls_begin (self->calls, call_id != NULL ? call_id : unnamed);
@@ -355,7 +376,7 @@ on_call (OwRunnerClient *client,
       ow_mcp_server_reply_error (mcp, id, OW_RPC_INVALID_PARAMS, "There is no such tool.", NULL);
       return;
     }
-  task = task_new (self, id, call_id);
+  task = task_new (self, id, call_id, strcmp (name, "exec") == 0);
   if (task == NULL)
     {
       ow_mcp_server_reply_error (mcp, id, OW_RPC_INTERNAL_ERROR,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: The OpenWorker authors
-"""Run in a network and mount namespace of its own by test_wall.py: gives a dummy interface a public address,
+"""Run in a network and mount namespace of its own by test_wall.py: gives an interface that leads nowhere a public address,
 points two names at it, serves TLS there with a test CA whose certificate it leaves as
 folder/ca.pem, tries both names as a control, and then runs the command given.
 
@@ -38,7 +38,8 @@ def call(*argv):
 def make_network(place):
     call("mount", "--make-rprivate", "/")
     call("ip", "link", "set", "lo", "up")
-    call("ip", "link", "add", "public0", "type", "dummy")
+    # One end of a pair that leads nowhere: not every kernel has dummy interfaces.
+    call("ip", "link", "add", "public0", "type", "veth", "peer", "name", "public1")
     call("ip", "addr", "add", f"{ADDRESS}/24", "dev", "public0")
     call("ip", "link", "set", "public0", "up")
     hosts = place / "hosts"
