@@ -5,6 +5,7 @@
 
 #include "base/ow-error.h"
 #include "ow-open-call-private.h"
+#include "ow-open-requests-private.h"
 #include "ow-silence-private.h"
 
 /* Breaks of the protocol after which a runner is not believed any more. */
@@ -44,7 +45,7 @@ struct _OwChannel
   GHashTable    *calls;            /* (owned) id → OwOpenCall */
   GHashTable    *ended;            /* (owned) set of ids */
   GQueue         ended_order;      /* ids, borrowed from ended, oldest first */
-  GPtrArray     *requests;         /* (owned) ChannelRequest */
+  OwOpenRequests *requests;        /* (owned) */
   guint          violations;       /* of our count, and of links that are gone */
   guint          attaches;         /* in the window */
   gint64         window_us;
@@ -56,15 +57,6 @@ struct _OwChannel
   gboolean       unknown;          /* one of them was "unknown" */
 };
 
-/* An extension request: ping, probe, and our own resume. */
-typedef struct {
-  OwChannel     *channel;  /* (unowned) */
-  OwChannelLink *link;     /* (owned) */
-  json_int_t     id;
-  GTask         *task;     /* (owned) */
-  guint          deadline; /* source */
-} ChannelRequest;
-
 enum { SIGNAL_LOST, N_SIGNALS };
 static guint signals[N_SIGNALS];
 
@@ -72,12 +64,6 @@ G_DEFINE_FINAL_TYPE (OwChannel, ow_channel, G_TYPE_OBJECT)
 
 static void ow_channel_attach (OwChannel *self);
 static void ow_channel_schedule_tick (OwChannel *self);
-
-static void
-json_free (gpointer json)
-{
-  json_decref (json);
-}
 
 /* --- the end --- */
 
@@ -94,53 +80,6 @@ ow_channel_drop_link (OwChannel      *self,
 }
 
 static void
-channel_request_free (gpointer data)
-{
-  ChannelRequest *request = data;
-
-  g_clear_handle_id (&request->deadline, g_source_remove);
-  if (request->id != 0)
-    ow_channel_link_forget (request->link, request->id);
-  g_object_unref (request->link);
-  g_clear_object (&request->task);
-  g_free (request);
-}
-
-/* Takes the request off the list; its task is the caller's. */
-static GTask *
-channel_request_take (ChannelRequest *request)
-{
-  GTask *task = g_steal_pointer (&request->task);
-
-  g_ptr_array_remove_fast (request->channel->requests, request);
-  return task;
-}
-
-/* Ends the requests that were asked on @link, or all. */
-static void
-ow_channel_fail_requests (OwChannel     *self,
-                          OwChannelLink *link,
-                          const char    *reason)
-{
-  g_autoptr (GPtrArray) tasks = g_ptr_array_new_with_free_func (g_object_unref);
-
-  for (guint i = self->requests->len; i > 0; i--)
-    {
-      ChannelRequest *request = g_ptr_array_index (self->requests, i - 1);
-
-      if (link == NULL || request->link == link)
-        g_ptr_array_add (tasks, channel_request_take (request));
-    }
-  for (guint i = 0; i < tasks->len; i++)
-    {
-      GError *error = NULL;
-
-      ow_error_set (&error, OW_ERROR_FAILED, "The runner could not be asked", reason, NULL);
-      g_task_return_error (g_ptr_array_index (tasks, i), error);
-    }
-}
-
-static void
 ow_channel_stop (OwChannel   *self,
                  ChannelState state,
                  const char  *reason)
@@ -154,7 +93,7 @@ ow_channel_stop (OwChannel   *self,
   g_clear_handle_id (&self->tick, g_source_remove);
   ow_channel_drop_link (self, &self->link);
   ow_channel_drop_link (self, &self->next);
-  ow_channel_fail_requests (self, NULL, reason);
+  ow_open_requests_fail (self->requests, NULL, reason);
   /* Ending a call runs its owner's code: the table may be another one after each. */
   g_hash_table_iter_init (&iter, self->calls);
   while (g_hash_table_iter_next (&iter, &id, NULL))
@@ -347,42 +286,6 @@ ow_channel_call_finish (OwChannel    *self,
 
 /* --- extension requests --- */
 
-static void
-channel_request_replied (json_t *result,
-                         json_t *error,
-                         void   *user_data)
-{
-  ChannelRequest *request = user_data;
-  g_autoptr (GTask) task = NULL;
-  GError *failure = NULL;
-
-  request->id = 0;
-  task = channel_request_take (request);
-  if (result != NULL)
-    {
-      g_task_return_pointer (task, json_incref (result), json_free);
-      return;
-    }
-  ow_error_setf (&failure, OW_ERROR_FAILED, NULL, "The runner refused a request: %.200s",
-                 ow_json_get_string (error, "message", "no reason given"));
-  g_task_return_error (task, failure);
-}
-
-static gboolean
-channel_request_too_late (gpointer user_data)
-{
-  ChannelRequest *request = user_data;
-  g_autoptr (GTask) task = NULL;
-  GError *error = NULL;
-
-  request->deadline = 0;
-  task = channel_request_take (request);
-  ow_error_set (&error, OW_ERROR_TIMED_OUT, "The runner could not be asked",
-                "it gave no answer in time", NULL);
-  g_task_return_error (task, error);
-  return G_SOURCE_REMOVE;
-}
-
 void
 ow_channel_request_async (OwChannel          *self,
                           const char         *method,
@@ -392,28 +295,9 @@ ow_channel_request_async (OwChannel          *self,
                           gpointer            user_data)
 {
   GTask *task = g_task_new (self, cancellable, callback, user_data);
-  GError *error = NULL;
-  ChannelRequest *request;
 
   g_task_set_source_tag (task, ow_channel_request_async);
-  if (self->link == NULL)
-    {
-      json_decref (params);
-      ow_error_set (&error, OW_ERROR_FAILED, "The runner could not be asked",
-                    "it is not connected", NULL);
-      g_task_return_error (task, error);
-      g_object_unref (task);
-      return;
-    }
-  request = g_new0 (ChannelRequest, 1);
-  request->channel = self;
-  request->link = g_object_ref (self->link);
-  request->task = task;
-  request->deadline = g_timeout_add (self->times.request_ms, channel_request_too_late,
-                                     request);
-  g_ptr_array_add (self->requests, request);
-  request->id = ow_channel_link_request (self->link, method, params,
-                                         channel_request_replied, request);
+  ow_open_requests_ask (self->requests, self->link, method, params, task);
 }
 
 json_t *
@@ -596,7 +480,7 @@ ow_channel_take_link (OwChannel *self)
   if (old != NULL)
     {
       ow_channel_unlink_calls (self);
-      ow_channel_fail_requests (self, old, "its stream was replaced");
+      ow_open_requests_fail (self->requests, old, "its stream was replaced");
       ow_channel_drop_link (self, &old);
     }
   ow_silence_heard (&self->silence, ow_silence_clocks ());
@@ -660,7 +544,7 @@ ow_channel_on_broken (OwChannelLink *link,
     return;
   ow_channel_unlink_calls (self);
   ow_channel_drop_link (self, &self->link);
-  ow_channel_fail_requests (self, NULL, reason);
+  ow_open_requests_fail (self->requests, NULL, reason);
   if (self->state != CHANNEL_UP)
     return;
   if (hostile)
@@ -803,7 +687,7 @@ ow_channel_finalize (GObject *object)
   g_hash_table_unref (self->calls);
   g_queue_clear (&self->ended_order);
   g_hash_table_unref (self->ended);
-  g_ptr_array_unref (self->requests);
+  ow_open_requests_free (self->requests);
   g_strfreev (self->argv);
   g_free (self->instance);
   G_OBJECT_CLASS (ow_channel_parent_class)->finalize (object);
@@ -826,7 +710,6 @@ ow_channel_init (OwChannel *self)
   self->calls = g_hash_table_new_full (g_str_hash, g_str_equal, g_free,
                                        (GDestroyNotify) ow_open_call_free);
   self->ended = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-  self->requests = g_ptr_array_new_with_free_func (channel_request_free);
   g_queue_init (&self->ended_order);
 }
 
@@ -850,6 +733,7 @@ ow_channel_new (const char * const   *attach_argv,
   self->times.hello_ms = or_default (given.hello_ms, 5000);
   self->times.silence_ms = or_default (given.silence_ms, 10000);
   self->times.request_ms = or_default (given.request_ms, 10000);
+  self->requests = ow_open_requests_new (self->times.request_ms);
   self->times.cancel_ms = or_default (given.cancel_ms, 6000);
   self->times.call_ms = or_default (given.call_ms, 660000);
   self->times.idle_ms = or_default (given.idle_ms, 60000);
