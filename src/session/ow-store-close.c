@@ -14,17 +14,24 @@
  * same time finds it either open and waits, or closed. */
 
 static json_t *
-interrupted_members (const OwEvent *asked)
+interrupted_members (OwEventList   *list,
+                     const OwEvent *started)
 {
-  static const char * const kept[] = { "call", "tool", "level", "model_call" };
-  json_t *members = json_object ();
+  static const char * const kept[] = { "call", "tool", "level" };
+  const char *call = ow_event_get_string (started, "call");
+  json_t     *members = json_object ();
 
   for (gsize i = 0; i < G_N_ELEMENTS (kept); i++)
+    json_object_set (members, kept[i],
+                     json_object_get (ow_event_get_members (started), kept[i]));
+  for (guint i = 0; i < ow_event_list_get_n (list); i++)
     {
-      json_t *value = json_object_get (ow_event_get_members (asked), kept[i]);
+      const OwEvent *event = ow_event_list_get (list, i);
+      const char    *id = ow_event_get_string (event, "model_call");
 
-      if (value != NULL)
-        json_object_set (members, kept[i], value);
+      if (ow_event_get_kind (event) == OW_EVENT_TOOL_ASKED && id != NULL &&
+          g_strcmp0 (ow_event_get_string (event, "call"), call) == 0)
+        json_object_set_new (members, "model_call", json_string (id));
     }
   json_object_set_new (members, "outcome", json_string ("interrupted"));
   json_object_set_new (members, "result", json_string (INTERRUPTED_TEXT));
@@ -34,7 +41,8 @@ interrupted_members (const OwEvent *asked)
   return members;
 }
 
-/* Calls that were asked for and have no end, in their order. */
+/* Calls that were begun and have no end, in their order. One that was only asked for
+ * did not run, and needs none. */
 static GPtrArray *
 find_open_calls (OwEventList *list)
 {
@@ -53,11 +61,25 @@ find_open_calls (OwEventList *list)
     {
       OwEvent *event = ow_event_list_get (list, i);
 
-      if (ow_event_get_kind (event) == OW_EVENT_TOOL_ASKED &&
+      if (ow_event_get_kind (event) == OW_EVENT_TOOL_STARTED &&
           !g_hash_table_contains (ended, ow_event_get_string (event, "call")))
         g_ptr_array_add (open, ow_event_ref (event));
     }
   return open;
+}
+
+/* The program may have been killed between storing an end and recording it; then that
+ * end is the last event. It goes into the record again, with the same session and
+ * number: better twice than never. */
+static gboolean
+record_last_end (OwEventList *list,
+                 OwAudit     *audit,
+                 GError     **error)
+{
+  OwEvent *last = ow_event_list_get (list, ow_event_list_get_n (list) - 1);
+
+  return ow_event_get_kind (last) != OW_EVENT_TOOL_ENDED ||
+         ow_audit_append (audit, last, TRUE, error);
 }
 
 static gboolean
@@ -87,11 +109,13 @@ close_session (OwStore     *self,
   if (list == NULL)
     return FALSE;
   ow_store_attach (self, list);
+  if (!record_last_end (list, audit, error))
+    return FALSE;
   open = find_open_calls (list);
   for (guint i = 0; i < open->len; i++)
     {
       if (!append_both (list, audit, OW_EVENT_TOOL_ENDED,
-                        interrupted_members (g_ptr_array_index (open, i)), error))
+                        interrupted_members (list, g_ptr_array_index (open, i)), error))
         return FALSE;
     }
   ended = json_object ();

@@ -349,6 +349,23 @@ update_session (OwStore     *self,
   return step_done (self, statement, "The session could not be stored", error);
 }
 
+/* The person's first words, or the command of a session that has none. */
+static char *
+make_title (OwEvent *event)
+{
+  g_autoptr (GString) title = g_string_new (ow_event_get_string (event, "text"));
+  json_t *arguments = json_object_get (ow_event_get_members (event), "arguments");
+  json_t *argv = json_object_get (arguments, "argv");
+
+  for (size_t i = 0; i < json_array_size (argv) && title->len < MAX_TITLE_CHARS; i++)
+    {
+      const char *word = json_string_value (json_array_get (argv, i));
+
+      g_string_append_printf (title, "%s%s", i > 0 ? " " : "", word != NULL ? word : "");
+    }
+  return ow_text_shorten (title->str, MAX_TITLE_CHARS, TRUE);
+}
+
 static gboolean
 store_event (OwStore  *self,
              OwEvent  *event,
@@ -360,10 +377,9 @@ store_event (OwStore  *self,
     return FALSE;
   if (!insert_event (self, event, error))
     return FALSE;
-  if (kind == OW_EVENT_USER_MESSAGE)
+  if (kind == OW_EVENT_USER_MESSAGE || kind == OW_EVENT_TOOL_ASKED)
     {
-      g_autofree char *title = ow_text_shorten (ow_event_get_string (event, "text"),
-                                                MAX_TITLE_CHARS, TRUE);
+      g_autofree char *title = make_title (event);
 
       return update_session (self, "UPDATE sessions SET title = ?1 WHERE id = ?2 AND title = ''",
                              event, title, error);

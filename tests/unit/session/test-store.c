@@ -449,6 +449,7 @@ test_interrupted (Fixture       *fixture,
   g_autofree char *boot = boot_id ();
   g_autoptr (OwStore) store = open_store (fixture);
   g_autoptr (OwAudit) audit = ow_audit_open (fixture->record, NULL);
+  g_autoptr (OwAuditReport) report = NULL;
   g_autoptr (GError) error = NULL;
 
   for (gsize i = 0; i < G_N_ELEMENTS (owners); i++)
@@ -479,15 +480,41 @@ test_interrupted (Fixture       *fixture,
 
       g_test_message ("%s", owners[i].session);
       g_assert_cmpstr (state, ==, owners[i].gone ? "stopped" : "running");
-      g_assert_cmpuint (n, ==, owners[i].gone ? 11 : 8);
+      g_assert_cmpuint (n, ==, owners[i].gone ? 10 : 8);
       if (!owners[i].gone)
         continue;
-      g_assert_cmpstr (ow_event_get_string (ow_event_list_get (list, 8), "call"), ==, "asked");
-      g_assert_cmpstr (ow_event_get_string (ow_event_list_get (list, 9), "call"), ==, "open");
-      g_assert_cmpstr (ow_event_get_string (ow_event_list_get (list, 9), "outcome"), ==,
+      g_assert_cmpstr (ow_event_get_string (ow_event_list_get (list, 8), "call"), ==, "open");
+      g_assert_cmpstr (ow_event_get_string (ow_event_list_get (list, 8), "model_call"), ==, "open");
+      g_assert_cmpstr (ow_event_get_string (ow_event_list_get (list, 8), "outcome"), ==,
                        "interrupted");
-      g_assert_cmpint (ow_event_get_int (ow_event_list_get (list, 10), "exit", 0), ==, 130);
+      g_assert_cmpint (ow_event_get_int (ow_event_list_get (list, 9), "exit", 0), ==, 130);
     }
+  report = ow_audit_verify (fixture->record, NULL);
+  g_assert_true (ow_audit_report_is_clean (report));
+  g_assert_cmpuint (report->n_records, ==, 8);
+}
+
+/* Killed between the store's end and the record's: the record's is made up for. */
+static void
+test_unrecorded_end (Fixture       *fixture,
+                     gconstpointer  data)
+{
+  g_autoptr (OwStore) store = open_store (fixture);
+  g_autoptr (OwAudit) audit = ow_audit_open (fixture->record, NULL);
+  g_autoptr (OwEventList) list = ow_event_list_new ("gone");
+  g_autoptr (OwAuditReport) before = NULL;
+  g_autoptr (OwAuditReport) after = NULL;
+
+  ow_store_attach (store, list);
+  append_started (list, 1, 1, "another");
+  append_call (list, "c1", TRUE, TRUE);
+  g_assert_true (ow_audit_append (audit, ow_event_list_get (list, 2), TRUE, NULL));
+  before = ow_audit_verify (fixture->record, NULL);
+  g_assert_cmpuint (before->open_calls->len, ==, 1);
+  g_assert_true (ow_store_close_interrupted (store, audit, NULL));
+  after = ow_audit_verify (fixture->record, NULL);
+  g_assert_cmpuint (after->open_calls->len, ==, 0);
+  g_assert_true (ow_audit_report_is_clean (after));
 }
 
 /* One session that cannot be read neither stops the start nor hides the others. */
@@ -571,6 +598,7 @@ main (int   argc,
   ADD ("/store/two", test_two);
   ADD ("/store/processes", test_processes);
   ADD ("/store/interrupted", test_interrupted);
+  ADD ("/store/unrecorded-end", test_unrecorded_end);
   ADD ("/store/damaged-session", test_damaged_session);
   ADD ("/store/killed", test_killed);
   return g_test_run ();

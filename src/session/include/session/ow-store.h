@@ -16,7 +16,7 @@ G_DECLARE_FINAL_TYPE (OwStore, ow_store, OW, STORE, GObject)
 OwStore  *ow_store_open      (const char *path, GError **error);
 /* Makes @list sink into this store (tool-output events are not stored). */
 void      ow_store_attach    (OwStore *self, OwEventList *list);
-/* Appends an "interrupted" tool-ended for each call without an end, and the session's
+/* Appends an "interrupted" tool-ended for each begin without an end, and the session's
  * end, to every session whose process is gone; the same into @audit. Called at each
  * start. */
 gboolean  ow_store_close_interrupted (OwStore *self, OwAudit *audit, GError **error);
