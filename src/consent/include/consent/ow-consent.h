@@ -14,7 +14,13 @@
  *
  * Final GObject, main thread. Signal "asked" (OwConsentRequest *request) for faces. */
 
-typedef enum { OW_CONSENT_TOOL, OW_CONSENT_HOST, OW_CONSENT_FOLDER, OW_CONSENT_CONNECTOR } OwConsentKind;
+typedef enum {
+  OW_CONSENT_TOOL,
+  OW_CONSENT_HOST,
+  OW_CONSENT_FOLDER,
+  OW_CONSENT_CONNECTOR,
+} OwConsentKind;
+
 typedef enum { OW_DECISION_DENY, OW_DECISION_ONCE, OW_DECISION_SESSION } OwDecision;
 
 typedef enum {
