@@ -20,15 +20,15 @@ from common.tree import ROOT    # noqa: E402
 def judge(spec, value, peer_value):
     """(ratio or None, the goal as text, "met" | "missed" | "none")"""
     ratio = value / peer_value if peer_value else None
-    verdict, goal = "none", "-"
+    verdict, goal = "peer", "none"
     if "goal" in spec:
         goal = f"{spec['goal']:g}"
         verdict = "met" if value <= spec["goal"] else "missed"
     if "ratio_goal" in spec:
-        goal = f"{spec['ratio_goal']:g}x" if goal == "-" else f"{goal},{spec['ratio_goal']:g}x"
+        goal = f"{spec['ratio_goal']:g}x" if goal == "none" else f"{goal},{spec['ratio_goal']:g}x"
         if ratio is None or ratio > spec["ratio_goal"]:
             verdict = "missed"
-        elif verdict == "none":
+        elif verdict == "peer":
             verdict = "met"
     return ratio, goal, verdict
 
@@ -57,7 +57,7 @@ def main():
         print(f"{figure:<18} {value:>10.3f} {spec['unit']:<5} {spec.get('peer', '-'):<12} "
               f"{shown:>8} {goal:>8} {verdict:<7} {spec['about']}")
         lines.append(f"BENCH name={name}.{figure} value={value:.3f} unit={spec['unit']} "
-                     f"ratio={shown} goal={goal} verdict={'met' if verdict == 'none' else verdict}")
+                     f"ratio={shown} goal={goal} verdict={'met' if verdict == 'peer' else verdict}")
         status |= verdict == "missed"
     print("\n" + "\n".join(lines))
     return status

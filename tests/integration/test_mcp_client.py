@@ -14,7 +14,8 @@ import pytest
 
 from conftest import scaled
 
-CLIENT = "mcp==1.12.4"
+# Every version is pinned: the client's own requirements are open at the top.
+CLIENT = Path(__file__).with_name("mcp_client.txt")
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +28,7 @@ def client_python():
         python = Path(directory, "bin/python")
         for argv in ([sys.executable, "-m", "venv", directory],
                      [python, "-m", "pip", "install", "-q", "--no-cache-dir",
-                      "--disable-pip-version-check", CLIENT]):
+                      "--disable-pip-version-check", "-r", CLIENT]):
             done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                   text=True, timeout=scaled(300), check=False)
             assert done.returncode == 0, done.stdout
