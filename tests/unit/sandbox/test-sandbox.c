@@ -850,7 +850,8 @@ main (int    argc,
   g_test_add_func ("/sandbox/up-and-down", test_up_and_down);
   for (gsize i = 0; i < G_N_ELEMENTS (lies); i++)
     {
-      g_autofree char *path = g_strconcat ("/sandbox/S11/", lies[i].behaviour, NULL);
+      g_autofree char *path = g_strconcat (lies[i].in_read_only ? "/sandbox/S09/" : "/sandbox/S11/",
+                                           lies[i].behaviour, NULL);
 
       g_test_add_data_func (path, &lies[i], test_lie);
     }
