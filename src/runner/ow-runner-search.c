@@ -160,7 +160,7 @@ put_before (File  *self,
         break;
       from = line;
     }
-  if (from > self->shown)
+  if (from > self->shown || self->matches == 1)
     self->gap = self->search->matches > 1;
   /* Numbers are counted forward only. */
   while (from < start && !self->search->full)
