@@ -4,7 +4,6 @@
 #include "sandbox/ow-prove.h"
 
 #include "base/ow-error.h"
-#include "base/ow-state.h"
 #include "ow-prove-bait-private.h"
 #include "ow-sandbox-private.h"
 #include "wire/ow-mcp.h"
@@ -401,7 +400,6 @@ ow_prove_next (GTask *task)
                   "it was stopped", NULL);
   if (prove->failure != NULL || prove->trial == N_TRIALS || channel == NULL)
     {
-      ow_state_reach ("proven");
       ow_sandbox_stop_async (prove->sandbox, ow_prove_stopped, g_object_ref (task));
       return;
     }
