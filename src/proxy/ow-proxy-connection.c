@@ -386,7 +386,6 @@ client_events (const OwProxyConnection *self)
     case STATE_HEAD:
       return POLLIN;
     case STATE_REPLY:
-      return POLLIN | (ow_proxy_flow_wants_to_write (&self->down) ? POLLOUT : 0);
     case STATE_RELAY:
       return (ow_proxy_flow_wants_to_read (&self->up) ? POLLIN : 0) |
              (ow_proxy_flow_wants_to_write (&self->down) ? POLLOUT : 0);
@@ -433,13 +432,19 @@ read_reply_rest (OwProxyConnection *self,
   bool moved;
   ssize_t got;
 
-  if ((events & POLLOUT) && !ow_proxy_flow_write (&self->down, self->client, &moved))
-    self->state = STATE_OVER;
-  if ((events & (POLLIN | POLLHUP | POLLERR)) == 0)
-    return;
+  if ((events & (POLLHUP | POLLERR)) ||
+      ((events & POLLOUT) && !ow_proxy_flow_write (&self->down, self->client, &moved)))
+    {
+      self->state = STATE_OVER;
+      return;
+    }
   /* Closing while bytes of the client's are unread would cut off the answer. */
-  got = recv (self->client, ignored, sizeof ignored, MSG_DONTWAIT);
-  if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+  if (events & POLLIN)
+    {
+      got = recv (self->client, ignored, sizeof ignored, MSG_DONTWAIT);
+      self->up.read_end = got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
+    }
+  if (self->up.read_end && self->down.ended)
     self->state = STATE_OVER;
 }
 

@@ -76,9 +76,10 @@ class Inside:
         return client
 
     def ask(self, request):
-        """Sends @request and returns all that comes until the end."""
+        """Sends @request and its end, and returns all that comes."""
         with self.connect() as client:
             client.sendall(request)
+            client.shutdown(socket.SHUT_WR)
             return read_all(client)
 
     def tunnel(self, target):
@@ -414,8 +415,9 @@ def inside_parent_dies(inside):
     parent = subprocess.Popen([sys.executable, "-c", code, inside.program, "--socket",
                                str(inside.path)], stdin=read_end, stdout=subprocess.PIPE)
     os.write(write_end, b'{"allow":[]}\n')
-    pid = int(parent.stdout.readline())
-    assert parent.stdout.readline() == b"ready\n"
+    first, second = sorted([parent.stdout.readline(), parent.stdout.readline()])
+    assert second == b"ready\n"
+    pid = int(first)
     parent.send_signal(signal.SIGKILL)
     parent.wait()
     deadline = time.monotonic() + 10 * SCALE

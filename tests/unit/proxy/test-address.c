@@ -86,7 +86,7 @@ main (int    argc,
       char **argv)
 {
   g_test_init (&argc, &argv, NULL);
-  g_test_add_func ("/address/classify", test_classify);
+  g_test_add_func ("/address/S14/classify", test_classify);
   g_test_add_func ("/address/other-family", test_other_family);
   return g_test_run ();
 }

@@ -132,8 +132,8 @@ main (int    argc,
       char **argv)
 {
   g_test_init (&argc, &argv, NULL);
-  g_test_add_func ("/list/allows", test_allows);
-  g_test_add_func ("/list/refuses", test_refuses);
+  g_test_add_func ("/list/S14/allows", test_allows);
+  g_test_add_func ("/list/S14/refuses", test_refuses);
   g_test_add_func ("/list/empty", test_empty);
   g_test_add_func ("/list/too-many", test_too_many);
   return g_test_run ();

@@ -273,7 +273,7 @@ main (int    argc,
   g_test_init (&argc, &argv, NULL);
   for (gsize i = 0; i < G_N_ELEMENTS (cases); i++)
     {
-      g_autofree char *path = g_strdup_printf ("/request/head/%s", cases[i].name);
+      g_autofree char *path = g_strdup_printf ("/request/S14/%s", cases[i].name);
 
       g_test_add_data_func (path, &cases[i], test_case);
     }
