@@ -9,14 +9,15 @@
 #include "audit-fixture.h"
 #include "base/ow-error.h"
 
+/* Takes the event. */
 static void
 append (OwAudit *audit,
         OwEvent *event)
 {
-  g_autoptr (OwEvent) owned = event;
   g_autoptr (GError) error = NULL;
 
   ow_audit_append (audit, event, FALSE, &error);
+  ow_event_unref (event);
   g_assert_no_error (error);
 }
 
