@@ -298,7 +298,11 @@ check_rule (const OwFolder *folder,
       (rule->real != NULL && ow_path_contains (folder->path, rule->real)) ||
       (other != NULL && ow_place_contains (place, other)))
     {
-      refuse (folder, "is or holds", rule->path, error);
+      /* A name below /proc says nothing to a person. */
+      refuse (folder, "is or holds",
+              rule->real != NULL && g_str_has_prefix (rule->path, "/proc/self/") ? rule->real
+                                                                                 : rule->path,
+              error);
       return FALSE;
     }
   if (rule->inside && (ow_path_contains (rule->path, folder->path) ||

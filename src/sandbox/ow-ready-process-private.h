@@ -27,4 +27,6 @@ gboolean        ow_ready_process_wait_finish (OwReadyProcess *self, GAsyncResult
                                               GError **error);
 /* What the child wrote to stderr, made safe to show. (transfer full) */
 char           *ow_ready_process_get_errors  (OwReadyProcess *self);
+/* TRUE once "ended" was told. */
+gboolean        ow_ready_process_is_over     (OwReadyProcess *self);
 OwProcess      *ow_ready_process_get_process (OwReadyProcess *self);

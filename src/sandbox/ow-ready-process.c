@@ -404,6 +404,14 @@ ow_ready_process_get_errors (OwReadyProcess *self)
   return g_strdup (g_strstrip (visible));
 }
 
+gboolean
+ow_ready_process_is_over (OwReadyProcess *self)
+{
+  g_return_val_if_fail (OW_IS_READY_PROCESS (self), TRUE);
+
+  return self->ended;
+}
+
 OwProcess *
 ow_ready_process_get_process (OwReadyProcess *self)
 {

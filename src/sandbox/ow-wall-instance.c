@@ -13,6 +13,7 @@ struct _OwWallInstance {
   char          **attach_argv;  /* (owned) */
   GPid            main_pid;
   gboolean        over;
+  char           *reason;       /* (owned) (nullable) */
 };
 
 static void ow_wall_instance_iface_init (OwSandboxInstanceInterface *iface);
@@ -32,20 +33,28 @@ drop_children (OwWallInstance *self)
   g_clear_object (&self->proxy);
 }
 
+static gboolean
+tell_end (gpointer user_data)
+{
+  OwWallInstance *self = user_data;
+
+  g_signal_emit_by_name (self, "ended", self->reason);
+  return G_SOURCE_REMOVE;
+}
+
+/* Told from an idle: an end right after the start is not told before whoever started
+ * has had the instance and could listen. */
 static void
 on_ended (OwReadyProcess *process,
           const char     *reason,
           OwWallInstance *self)
 {
-  g_autofree char *text = g_strdup (reason);
-
   if (self->over)
     return;
   self->over = TRUE;
-  g_object_ref (self);
+  self->reason = g_strdup (reason);
   drop_children (self);
-  g_signal_emit_by_name (self, "ended", text);
-  g_object_unref (self);
+  g_idle_add_full (G_PRIORITY_DEFAULT_IDLE, tell_end, g_object_ref (self), g_object_unref);
 }
 
 static void
@@ -70,7 +79,10 @@ ow_wall_instance_dispose (GObject *object)
 static void
 ow_wall_instance_finalize (GObject *object)
 {
-  g_strfreev (OW_WALL_INSTANCE (object)->attach_argv);
+  OwWallInstance *self = OW_WALL_INSTANCE (object);
+
+  g_strfreev (self->attach_argv);
+  g_free (self->reason);
   G_OBJECT_CLASS (ow_wall_instance_parent_class)->finalize (object);
 }
 
@@ -185,5 +197,9 @@ ow_wall_instance_new (const OwSandboxPlan *plan,
       g_signal_connect (proxy, "ended", G_CALLBACK (on_ended), self);
       g_signal_connect (proxy, "line", G_CALLBACK (on_decision), self);
     }
+  if (ow_ready_process_is_over (main_process))
+    on_ended (main_process, "it ended right after its start", self);
+  else if (proxy != NULL && ow_ready_process_is_over (proxy))
+    on_ended (proxy, "its network proxy has ended", self);
   return self;
 }

@@ -270,7 +270,7 @@ main (int    argc,
   for (gsize i = 0; i < G_N_ELEMENTS (folders); i++)
     g_ptr_array_add (plan.folders, &folders[i]);
   g_test_add_func ("/bubblewrap/options", test_options);
-  g_test_add_func ("/bubblewrap/root", test_root);
+  g_test_add_func ("/bubblewrap/S23/root", test_root);
   g_test_add_func ("/bubblewrap/argv", test_argv);
   g_test_add_func ("/bubblewrap/trial", test_trial);
   g_test_add_func ("/bubblewrap/pack", test_pack);

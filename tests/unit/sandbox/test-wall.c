@@ -240,22 +240,32 @@ run_until_done (Wait *wait)
   wait->done = FALSE;
 }
 
+static void
+on_ended (OwSandboxInstance *instance,
+          const char        *reason,
+          gboolean          *ended)
+{
+  g_test_message ("ended: %s", reason);
+  *ended = TRUE;
+}
+
 static char *
-read_report (Place *place)
+read_report (Place    *place,
+             gboolean *ended)
 {
   g_autofree char *path = g_build_filename (place->first, "report", NULL);
   gint64 end = g_get_monotonic_time () + 100 * G_USEC_PER_SEC;
   g_autofree char *text = NULL;
 
-  do
+  while (!*ended && g_get_monotonic_time () < end)
     {
-      g_clear_pointer (&text, g_free);
       g_main_context_iteration (NULL, FALSE);
-      g_usleep (10000);
+      if (g_file_get_contents (path, &text, NULL, NULL) && strstr (text, "END\n") != NULL)
+        return g_steal_pointer (&text);
+      g_clear_pointer (&text, g_free);
+      g_usleep (5000);
     }
-  while ((!g_file_get_contents (path, &text, NULL, NULL) || strstr (text, "END\n") == NULL) &&
-         g_get_monotonic_time () < end);
-  return g_steal_pointer (&text);
+  return NULL;
 }
 
 static void
@@ -269,6 +279,7 @@ raise_and_look (Place     *place,
   g_autofree char *run_dir = NULL;
   g_autofree char *report = NULL;
   Wait wait = { 0 };
+  gboolean ended = FALSE;
   GPid pid;
 
   g_assert_no_error (error);
@@ -276,7 +287,8 @@ raise_and_look (Place     *place,
   ow_sandbox_provider_start_async (OW_SANDBOX_PROVIDER (provider), plan, NULL, on_started, &wait);
   run_until_done (&wait);
   g_assert_no_error (wait.error);
-  report = read_report (place);
+  g_signal_connect (wait.instance, "ended", G_CALLBACK (on_ended), &ended);
+  report = read_report (place, &ended);
   g_assert_cmpstr (report, ==, "END\n");
 
   pid = ow_sandbox_instance_get_main_pid (wait.instance);
