@@ -282,6 +282,120 @@ test_descriptors (void)
     g_assert_cmpint (close (fds[i]), ==, 0);
 }
 
+static void
+mark_session (gpointer data)
+{
+  /* Its own session stands already when the caller's part runs. */
+  char mark = getsid (0) == getpid () ? 'y' : 'n';
+
+  if (write (*(int *) data, &mark, 1) != 1)
+    _exit (1);
+}
+
+/* Descriptors whose numbers and targets cross, 0 and 1 among them, and the caller's
+ * own step before exec. */
+static void
+test_handed (void)
+{
+  const char *argv[] = { "/bin/sh", "-c", "read line; printf \"$line\"; printf c >&7", NULL };
+  int in[2], out[2], third[2], marks[2];
+  int fds[3], targets[3] = { 0, 1, 7 };
+  OwProcessOptions options = { .argv = argv, .fds = fds, .target_fds = targets, .n_fds = 3,
+                               .child_setup = mark_session, .child_setup_data = &marks[1] };
+  g_autoptr (OwProcess) process = NULL;
+  g_autoptr (GAsyncResult) result = NULL;
+  g_autoptr (GError) error = NULL;
+  char buffer[8] = { 0 };
+
+  g_assert_cmpint (pipe (in), ==, 0);
+  g_assert_cmpint (pipe (out), ==, 0);
+  g_assert_cmpint (pipe (third), ==, 0);
+  g_assert_cmpint (pipe2 (marks, O_CLOEXEC), ==, 0);
+  fds[0] = in[0];
+  fds[1] = out[1];
+  fds[2] = third[1];
+  process = ow_process_spawn (&options, &error);
+  g_assert_no_error (error);
+  g_assert_null (ow_process_get_stdout (process));
+  g_assert_null (ow_process_get_stdin (process));
+  /* Ours are not taken. */
+  for (guint i = 0; i < G_N_ELEMENTS (fds); i++)
+    g_assert_cmpint (close (fds[i]), ==, 0);
+
+  g_assert_cmpint (write (in[1], "ab\n", 3), ==, 3);
+  g_assert_cmpint (read (out[0], buffer, 2), ==, 2);
+  g_assert_cmpint (read (third[0], buffer + 2, 2), ==, 1);
+  g_assert_cmpint (read (marks[0], buffer + 3, 1), ==, 1);
+  g_assert_cmpstr (buffer, ==, "abcy");
+  ow_process_wait_async (process, NULL, keep_result, &result);
+  wait_for (&result);
+  g_assert_true (ow_process_wait_finish (process, result, NULL));
+  g_assert_cmpint (ow_process_get_status (process), ==, 0);
+  close (in[1]);
+  close (out[0]);
+  close (third[0]);
+  close (marks[0]);
+  close (marks[1]);
+}
+
+/* A child that has ended before anybody looks still has its pid and status. */
+static void
+test_quick (void)
+{
+  const char *argv[] = { "/bin/true", NULL };
+  OwProcessOptions options = { .argv = argv };
+
+  for (guint i = 0; i < 100; i++)
+    {
+      g_autoptr (OwProcess) process = ow_process_spawn (&options, NULL);
+      g_autoptr (GAsyncResult) result = NULL;
+
+      g_assert_nonnull (process);
+      g_assert_cmpint (ow_process_get_pid (process), >, 1);
+      ow_process_wait_async (process, NULL, keep_result, &result);
+      wait_for (&result);
+      g_assert_true (ow_process_wait_finish (process, result, NULL));
+      g_assert_cmpint (ow_process_get_status (process), ==, 0);
+    }
+}
+
+static gpointer
+spawn_in_thread (gpointer data)
+{
+  const char *argv[] = { "/bin/true", NULL };
+  OwProcessOptions options = { .argv = argv };
+
+  return ow_process_spawn (&options, data);
+}
+
+/* --die-with-parent looks at the thread that spawned. */
+static void
+test_thread (void)
+{
+  g_autoptr (GError) error = NULL;
+  GThread *thread = g_thread_new ("spawn", spawn_in_thread, &error);
+
+  g_assert_null (g_thread_join (thread));
+  g_assert_error (error, OW_ERROR, OW_ERROR_FAILED);
+}
+
+/* What we ignore or block the child does not. */
+static void
+test_signals (void)
+{
+  g_autofree char *masks = NULL;
+  sigset_t blocked;
+
+  sigemptyset (&blocked);
+  sigaddset (&blocked, SIGUSR1);
+  sigprocmask (SIG_BLOCK, &blocked, NULL);
+  signal (SIGINT, SIG_IGN);
+  masks = run_shell ("grep -E '^Sig(Blk|Ign)' /proc/self/status | tr -d '\\t\\n'");
+  signal (SIGINT, SIG_DFL);
+  sigprocmask (SIG_UNBLOCK, &blocked, NULL);
+  g_assert_cmpstr (masks, ==, "SigBlk:0000000000000000SigIgn:0000000000000000");
+}
+
 int
 main (int   argc,
       char *argv[])
@@ -297,6 +411,10 @@ main (int   argc,
   g_test_add_func ("/process/dispose", test_dispose);
   g_test_add_func ("/process/stop", test_stop);
   g_test_add_func ("/process/refused", test_refused);
+  g_test_add_func ("/process/handed", test_handed);
+  g_test_add_func ("/process/quick", test_quick);
+  g_test_add_func ("/process/thread", test_thread);
+  g_test_add_func ("/process/signals", test_signals);
   g_test_add_func ("/process/H22/descriptors", test_descriptors);
 
   return g_test_run ();
