@@ -13,7 +13,8 @@
  * from writing, which is no proof's business but is said to the person.
  *
  * It is the only place where the host writes into a session's folder; the token files
- * are removed at once, whatever happens. A miss is OW_ERROR_REFUSED with the folder.
+ * are removed at once, whatever happens; what a killed run left of them by the next proof
+ * of the folder. A miss is OW_ERROR_REFUSED with the folder.
  * @plan must outlive it. Main thread. */
 void     ow_mount_proof_run_async  (OwChannel           *channel,
                                     const OwSandboxPlan *plan,

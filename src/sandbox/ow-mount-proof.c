@@ -3,11 +3,13 @@
 
 #include "ow-mount-proof-private.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/ow-error.h"
@@ -17,6 +19,12 @@
 #define TOKEN_BYTES 32
 #define TOKEN_LENGTH (2 * TOKEN_BYTES)
 #define NAME_PREFIX ".openworker-proof-"
+#define NAME_HEX 32
+
+/* A token file that a killed run left is older than any proof takes; a folder with more
+ * entries than this is not searched for one. */
+#define STALE_S 120
+#define SWEEP_ENTRIES 20000
 
 typedef enum {
   STEP_HOST_TOKEN,   /* the host writes, the runner reads */
@@ -158,6 +166,46 @@ host_sees_file (const Proof *proof)
 
   return fstatat (proof_folder (proof)->fd, proof->name, &status, AT_SYMLINK_NOFOLLOW) == 0
          || errno != ENOENT;
+}
+
+/* Whether @name in the folder can only be a token file that nobody waits for any more. */
+static gboolean
+is_stale_token (int         folder,
+                const char *name,
+                time_t      now)
+{
+  const char *hex = name + strlen (NAME_PREFIX);
+  struct stat status;
+
+  return g_str_has_prefix (name, NAME_PREFIX)
+         && strlen (hex) == NAME_HEX && strspn (hex, "0123456789abcdef") == NAME_HEX
+         && fstatat (folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0
+         && S_ISREG (status.st_mode) && status.st_size <= TOKEN_LENGTH
+         && status.st_mtime < now - STALE_S;
+}
+
+/* A run that is killed between writing a token and removing it leaves the file in the
+ * person's folder; the next one that proves the folder takes it away. */
+static void
+host_sweep (const OwFolder *folder)
+{
+  int fd = openat (folder->fd, ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  DIR *dir = fd >= 0 ? fdopendir (fd) : NULL;
+  time_t now = time (NULL);
+  struct dirent *entry;
+
+  if (dir == NULL)
+    {
+      if (fd >= 0)
+        close (fd);
+      return;
+    }
+  for (guint i = 0; i < SWEEP_ENTRIES && (entry = readdir (dir)) != NULL; i++)
+    {
+      if (is_stale_token (fd, entry->d_name, now))
+        unlinkat (fd, entry->d_name, 0);
+    }
+  closedir (dir);
 }
 
 /* --- what the runner answered --- */
@@ -327,10 +375,11 @@ ow_mount_proof_prepare (GTask *task)
       ow_mount_proof_refuse (task, "the system gives no random numbers");
       return FALSE;
     }
-  random[32] = '\0';
+  random[NAME_HEX] = '\0';
   proof->name = g_strconcat (NAME_PREFIX, random, NULL);
   if (proof->step != STEP_HOST_TOKEN)
     return TRUE;
+  host_sweep (proof_folder (proof));
   failure = host_write (proof);
   if (failure == 0)
     return TRUE;

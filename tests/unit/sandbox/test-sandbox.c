@@ -2,6 +2,8 @@
  * SPDX-FileCopyrightText: The OpenWorker authors */
 
 #include <sys/stat.h>
+#include <time.h>
+#include <utime.h>
 
 #include <glib/gstdio.h>
 
@@ -454,6 +456,51 @@ test_up_and_down (void)
 }
 
 typedef struct {
+  const char *name;
+  int         age_s;
+  gboolean    goes;
+} Leftover;
+
+#define HEX "0123456789abcdef0123456789abcdef"
+
+/* What a killed proof left goes, and nothing that could be anything else. */
+static void
+test_leftovers (void)
+{
+  static const Leftover leftovers[] = {
+    { ".openworker-proof-" HEX, 3600, TRUE },
+    { ".openworker-proof-" HEX "0", 3600, FALSE },
+    { ".openworker-proof-", 3600, FALSE },
+    { ".openworker-proof-0123456789ABCDEF0123456789ABCDEF", 3600, FALSE },
+    { "openworker-proof-" HEX, 3600, FALSE },
+    /* Another run may be waiting for this one. */
+    { ".openworker-proof-ffffffffffffffffffffffffffffffff", 5, FALSE },
+  };
+  Fixture fixture;
+  struct stat status;
+
+  fixture_init (&fixture, "honest");
+  for (gsize i = 0; i < G_N_ELEMENTS (leftovers); i++)
+    {
+      g_autofree char *path = g_build_filename (fixture.writable, leftovers[i].name, NULL);
+      struct utimbuf times = { .modtime = time (NULL) - leftovers[i].age_s };
+
+      g_assert_true (g_file_set_contents (path, HEX HEX, -1, NULL));
+      g_assert_cmpint (g_utime (path, &times), ==, 0);
+    }
+  start (&fixture);
+  g_assert_no_error (fixture.error);
+  for (gsize i = 0; i < G_N_ELEMENTS (leftovers); i++)
+    {
+      g_autofree char *path = g_build_filename (fixture.writable, leftovers[i].name, NULL);
+
+      g_assert_true ((g_lstat (path, &status) < 0) == leftovers[i].goes);
+    }
+  stop (&fixture);
+  fixture_clear (&fixture);
+}
+
+typedef struct {
   const char *behaviour;
   gboolean    in_read_only; /* which of the two folders is named */
   const char *says;
@@ -855,6 +902,7 @@ main (int    argc,
 
       g_test_add_data_func (path, &lies[i], test_lie);
     }
+  g_test_add_func ("/sandbox/S21/leftovers", test_leftovers);
   g_test_add_func ("/sandbox/direct", test_direct);
   g_test_add_data_func ("/sandbox/half-started/check", "check", test_half_started);
   g_test_add_data_func ("/sandbox/half-started/start", "start", test_half_started);
