@@ -19,7 +19,7 @@ static const struct {
 } rules[] = {
   { "-----BEGIN (?:[A-Z0-9]++ ){0,3}?PRIVATE KEY(?: BLOCK)?-----.*?"
     "(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\\z)", REDACTED },
-  { "\\b(?:gh[pousr]_[A-Za-z0-9]{20,}+|github_pat_\\w{20,}+|glpat-[\\w-]{20,}+"
+  { "(?-i)\\b(?=[gsASxnhpye])(?:gh[pousr]_[A-Za-z0-9]{20,}+|github_pat_\\w{20,}+|glpat-[\\w-]{20,}+"
     "|sk-[\\w-]{20,}+|(?:AKIA|ASIA)[A-Z0-9]{16}\\b|xox[a-z]-[\\w-]{10,}+|AIza[\\w-]{30,}+"
     "|npm_[A-Za-z0-9]{30,}+|hf_[A-Za-z0-9]{30,}+|pypi-[\\w-]{40,}+|ya29\\.[\\w-]{20,}+"
     "|SG\\.[\\w-]{16,}+\\.[\\w-]{16,}+|eyJ[\\w-]{8,}+\\.eyJ[\\w-]{8,}+\\.[\\w-]*+)", REDACTED },
