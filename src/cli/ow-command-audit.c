@@ -93,7 +93,7 @@ ow_command_audit (OwFace  *face,
     }
   if (!ow_face_parse (face, "show [SESSION] | verify",
                       "Shows the record of what agents did, or checks that it is whole.", entries,
-                      &argc, &argv))
+                      FALSE, &argc, &argv))
     return;
   if (g_strcmp0 (verb, "verify") == 0 && argc == 1)
     ow_face_command (face, "audit.verify", NULL, show_report, NULL);

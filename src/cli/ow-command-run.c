@@ -94,7 +94,7 @@ ow_command_run (OwFace  *face,
   };
 
   if (!ow_face_parse (face, "TASK", "Does one task with an agent whose tools run in a sandbox.",
-                      entries, &argc, &argv))
+                      entries, FALSE, &argc, &argv))
     {
       options_clear (&options);
       return;
@@ -106,7 +106,7 @@ ow_command_run (OwFace  *face,
     }
   if (options.folders == NULL)
     ow_face_usage (face, "“run” needs a --folder to work in.");
-  else if (options.model == NULL)
+  else if (options.model == NULL || *options.model == '\0')
     ow_face_usage (face, "“run” needs a --model; in this release that is replay:FILE.");
   else if (argc != 2 || *argv[1] == '\0')
     ow_face_usage (face, "“run” takes one task, in quotes.");

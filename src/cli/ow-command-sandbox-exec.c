@@ -127,7 +127,7 @@ ow_command_sandbox_exec (OwFace  *face,
   if (!ow_face_parse (face, "-- COMMAND [WORD…]",
                       "Runs one command in a sandbox. The exit status is the command's, "
                       "128+n for a signal; its stdin is empty.",
-                      entries, &argc, &argv))
+                      entries, TRUE, &argc, &argv))
     return;
   if (argc > 1 && g_str_equal (argv[1], "--"))
     {

@@ -51,7 +51,7 @@ ow_command_sandbox_prove (OwFace  *face,
   json_t *params;
 
   if (!ow_face_parse (face, "", "Tries what a sandbox must not allow, in a throw-away one. "
-                      "Exit status 1 when a claim fails.", entries, &argc, &argv))
+                      "Exit status 1 when a claim fails.", entries, FALSE, &argc, &argv))
     return;
   if (argc != 1)
     {

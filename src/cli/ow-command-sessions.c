@@ -83,7 +83,7 @@ ow_command_sessions (OwFace  *face,
       argc--;
     }
   if (!ow_face_parse (face, "list | show SESSION", "Lists the sessions, or shows one.", entries,
-                      &argc, &argv))
+                      FALSE, &argc, &argv))
     return;
   if (g_strcmp0 (verb, "list") == 0 && argc == 1)
     ow_face_command (face, "session.list", NULL, show_list, NULL);

@@ -30,12 +30,13 @@ void     ow_face_fail      (OwFace        *face,
 void     ow_face_usage     (OwFace        *face,
                             const char    *format,
                             ...) G_GNUC_PRINTF (2, 3);
-/* Parses options in front of the first other word. FALSE: the face has been finished
- * (bad options, or --help was printed). Words left over stay in @argv. */
+/* Parses options, anywhere or, with @leading_only, in front of the first other word. FALSE: the
+ * face has been finished (bad options, or --help was printed). Words left over stay in @argv. */
 gboolean ow_face_parse     (OwFace              *face,
                             const char          *parameters,
                             const char          *summary,
                             const GOptionEntry  *entries,
+                            gboolean             leading_only,
                             int                 *argc,
                             char              ***argv);
 /* Runs one engine command whose failure ends the face; @done gets the result. */

@@ -50,6 +50,7 @@ ow_face_parse (OwFace              *face,
                const char          *parameters,
                const char          *summary,
                const GOptionEntry  *entries,
+               gboolean             leading_only,
                int                 *argc,
                char              ***argv)
 {
@@ -62,7 +63,7 @@ ow_face_parse (OwFace              *face,
   };
 
   g_option_context_set_help_enabled (context, FALSE);
-  g_option_context_set_strict_posix (context, TRUE);
+  g_option_context_set_strict_posix (context, leading_only);
   g_option_context_set_summary (context, summary);
   if (entries != NULL)
     g_option_context_add_main_entries (context, entries, NULL);

@@ -115,6 +115,8 @@ main (int    argc,
   /* Core files would hold what a session saw. */
   setrlimit (RLIMIT_CORE, &no_core);
   signal (SIGPIPE, SIG_IGN);
+  /* A file that may not grow is an error of the write, not our end. */
+  signal (SIGXFSZ, SIG_IGN);
   if (!ensure_standard_fds ())
     return 1;
   setlocale (LC_ALL, "");

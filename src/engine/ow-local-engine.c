@@ -95,12 +95,18 @@ open_records (OwLocalEngine  *self,
   return TRUE;
 }
 
+/* Settings that cannot be read are a reason to refuse, whatever is wrong with the file:
+ * what the person set is not known. */
 static OwConfig *
 load_config (GError **error)
 {
   g_autofree char *path = ow_paths_get_config_file ();
+  g_autoptr (GError) cause = NULL;
+  OwConfig *config = ow_config_load (path, &cause);
 
-  return ow_config_load (path, error);
+  if (config == NULL)
+    g_set_error_literal (error, OW_ERROR, OW_ERROR_REFUSED, cause->message);
+  return config;
 }
 
 static void

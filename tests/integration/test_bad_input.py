@@ -272,7 +272,7 @@ def test_project_file_cannot_change_the_wall(ordinary_user, workspace, openworke
 
 def shell_in(account, argv, script, **options):
     """Runs @argv after @script made a private mount or user namespace what it should be."""
-    quoted = " ".join(f"'{word}'" for word in account.argv(argv))
+    quoted = " ".join(f"'{word}'" for word in (argv if options.get("plain") else account.argv(argv)))
     return subprocess.run(["sh", "-c", f"{script}\nexec {quoted}"] if not options.get("unshare") else
                           ["unshare", *options["unshare"], "sh", "-c", f"{script}\nexec {quoted}"],
                           env=account.env(), cwd=account.workspace.path, capture_output=True, text=True,
@@ -293,14 +293,10 @@ def test_no_usable_bubblewrap(ordinary_user, workspace, openworker, script, word
 
 @pytest.mark.root
 def test_no_user_namespaces(ordinary_user, workspace, openworker):
-    limit = Path("/proc/sys/user/max_user_namespaces")
-    before = limit.read_text()
-    limit.write_text("0\n")
-    try:
-        done = ordinary_user.run([openworker, "sandbox", "exec", "--provider", "bubblewrap", "--folder",
-                                  workspace.folder, "--", "true"])
-    finally:
-        limit.write_text(before)
+    done = shell_in(ordinary_user, [openworker, "sandbox", "exec", "--provider", "bubblewrap", "--folder",
+                                    workspace.folder, "--", "true"],
+                    "echo 0 > /proc/sys/user/max_user_namespaces",
+                    unshare=["--user", "--map-root-user"], plain=True)
     check(done, 69, "Sessions on this machine are refused", "user namespaces")
 
 
