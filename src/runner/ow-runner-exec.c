@@ -78,8 +78,8 @@ stop_hard (void *user_data)
 {
   Exec *self = user_data;
 
-  ow_runner_report_kill (self->runner, self->pid, self->started_ticks);
   kill (self->pid, SIGKILL);
+  ow_runner_report_kill (self->runner, self->pid, self->started_ticks);
 }
 
 static void

@@ -39,7 +39,8 @@ json_t *ow_runner_report_leftovers  (OwRunner           *runner,
                                      pid_t               except,
                                      unsigned long long  since);
 
-/* SIGKILL to the same, as far as it is not older than @since. */
+/* SIGKILL to the same, as far as it is not older than @since. Whoever kills @root as
+ * well does so first, or a script goes on to its next command when it loses one. */
 void    ow_runner_report_kill       (OwRunner           *runner,
                                      pid_t               root,
                                      unsigned long long  since);

@@ -107,6 +107,12 @@ make_last_line (Line                 *line,
     line_add (line, ", %llu bytes not shown while it ran", (unsigned long long) dropped);
   add_leftovers (line, self->leftovers);
   line_add (line, "]");
+  /* Names of folders and programs are anything; this stays one line. */
+  for (size_t i = 0; i < line->length; i++)
+    {
+      if ((unsigned char) line->text[i] < 0x20 || line->text[i] == 0x7f)
+        line->text[i] = '?';
+    }
 }
 
 static json_t *

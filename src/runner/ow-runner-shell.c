@@ -31,6 +31,8 @@
 #define TIMEOUT_DEFAULT_S 120
 #define TIMEOUT_MAX_S     600
 #define GRACE_MS          3000
+/* bash reads its script byte by byte: a longer command comes to it as a file. */
+#define INLINE_MAX        16384u
 
 typedef struct _Command Command;
 struct _Command {
@@ -51,6 +53,7 @@ struct _OwRunnerShell {
   int              marker_fds[2];
   int              nonce_fds[2];
   int              state_fd;     /* a memfd: variables and functions of a shell that SIGINT ended */
+  int              text_fd;      /* a memfd: a long command */
   bool             restore;      /* the next shell begins with what is in it */
   bool             names_hidden;  /* functions have taken names that we need */
 
@@ -94,6 +97,7 @@ ow_runner_shell_new (OwRunner *runner)
   self->marker_fds[0] = self->marker_fds[1] = -1;
   self->nonce_fds[0] = self->nonce_fds[1] = -1;
   self->state_fd = memfd_create ("shell-state", MFD_CLOEXEC);
+  self->text_fd = memfd_create ("shell-text", MFD_CLOEXEC);
   self->cwd = strdup (runner->roots.folders[0]);
   if (self->cwd == NULL)
     {
@@ -146,6 +150,7 @@ ow_runner_shell_free (OwRunnerShell *self)
     ow_runner_capture_finish (self->capture);
   shell_clear (self);
   close_fd (&self->state_fd);
+  close_fd (&self->text_fd);
   free (self->cwd);
   free (self);
 }
@@ -378,6 +383,64 @@ start_bash (OwRunnerShell *self)
   return true;
 }
 
+static bool
+put_text (OwRunnerShell *self,
+          const char    *text)
+{
+  size_t length = strlen (text);
+
+  return ftruncate (self->text_fd, 0) == 0
+         && pwrite (self->text_fd, text, length, 0) == (ssize_t) length;
+}
+
+/* What comes before the command in a bash that has just been started, or where functions
+ * hide what we use. */
+static void
+write_preparation (OwRunnerShell *self,
+                   FILE          *out,
+                   bool           first)
+{
+  int pid = (int) getpid ();
+
+  if (first)
+    fprintf (out,
+             "\\trap '{ \\builtin declare -p; \\builtin declare -f; \\builtin shopt -p; "
+             "\\builtin set +o; } >|/proc/%d/fd/%d; \\builtin exit 130' INT\n",
+             pid, self->state_fd);
+  if (first && self->restore)
+    fprintf (out, "\\source /proc/%d/fd/%d\n", pid, self->state_fd);
+  if (self->names_hidden || (first && self->restore))
+    fprintf (out, "POSIXLY_CORRECT=y\n\\unset -f eval builtin\n\\unset POSIXLY_CORRECT\n");
+}
+
+static void
+write_command (OwRunnerShell *self,
+               FILE          *out,
+               const char    *command)
+{
+  int pid = (int) getpid ();
+
+  if (strlen (command) > INLINE_MAX && put_text (self, command))
+    {
+      fprintf (out, "__ow_text=$(</proc/%d/fd/%d)\n\\eval \"$__ow_text\"", pid, self->text_fd);
+    }
+  else
+    {
+      fprintf (out, "\\eval '");
+      for (const char *at = command; *at != '\0'; at++)
+        {
+          if (*at == '\'')
+            fputs ("'\\''", out);
+          else
+            fputc (*at, out);
+        }
+      fprintf (out, "'");
+    }
+  fprintf (out, " </dev/null >/proc/%d/fd/%d 2>/proc/%d/fd/%d\n", pid,
+           ow_runner_capture_get_fd (self->capture, OW_RUNNER_STDOUT), pid,
+           ow_runner_capture_get_fd (self->capture, OW_RUNNER_STDERR));
+}
+
 /* The script of one command. @first: bash has just been started. */
 static char *
 make_script (OwRunnerShell *self,
@@ -391,26 +454,8 @@ make_script (OwRunnerShell *self,
 
   if (out == NULL)
     return NULL;
-  if (first)
-    fprintf (out,
-             "\\trap '{ \\builtin declare -p; \\builtin declare -f; \\builtin shopt -p; "
-             "\\builtin set +o; } >|/proc/%d/fd/%d; \\builtin exit 130' INT\n",
-             pid, self->state_fd);
-  if (first && self->restore)
-    fprintf (out, "\\source /proc/%d/fd/%d\n", pid, self->state_fd);
-  if (self->names_hidden || (first && self->restore))
-    fprintf (out, "POSIXLY_CORRECT=y\n\\unset -f eval builtin\n\\unset POSIXLY_CORRECT\n");
-  fprintf (out, "\\eval '");
-  for (const char *at = command; *at != '\0'; at++)
-    {
-      if (*at == '\'')
-        fputs ("'\\''", out);
-      else
-        fputc (*at, out);
-    }
-  fprintf (out, "' </dev/null >/proc/%d/fd/%d 2>/proc/%d/fd/%d\n", pid,
-           ow_runner_capture_get_fd (self->capture, OW_RUNNER_STDOUT), pid,
-           ow_runner_capture_get_fd (self->capture, OW_RUNNER_STDERR));
+  write_preparation (self, out, first);
+  write_command (self, out, command);
   fprintf (out, "__ow_status=$?\n"
            "( POSIXLY_CORRECT=y; \\set +eux; \\unset -f declare; __ow_hidden=0; IFS=; "
            "\\declare -F eval >/dev/null && __ow_hidden=1; "
@@ -449,8 +494,8 @@ stop_hard (void *user_data)
 
   if (self->pid == 0)
     return;
-  ow_runner_report_kill (self->runner, self->pid, self->started_ticks);
   kill (self->pid, SIGKILL);
+  ow_runner_report_kill (self->runner, self->pid, self->started_ticks);
 }
 
 /* SIGINT first: it ends the foreground command, and bash by its trap, so that nothing
