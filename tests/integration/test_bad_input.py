@@ -292,8 +292,10 @@ def test_no_usable_bubblewrap(ordinary_user, workspace, openworker, script, word
 
 
 @pytest.mark.root
-def test_no_user_namespaces(ordinary_user, workspace, openworker):
-    done = shell_in(ordinary_user, [openworker, "sandbox", "exec", "--provider", "bubblewrap", "--folder",
+@pytest.mark.parametrize("account_kind", ["root"], indirect=True)
+def test_no_user_namespaces(account, workspace, openworker):
+    """In a user namespace whose limit of further ones is 0; its root is the caller's."""
+    done = shell_in(account, [openworker, "sandbox", "exec", "--provider", "bubblewrap", "--folder",
                                     workspace.folder, "--", "true"],
                     "echo 0 > /proc/sys/user/max_user_namespaces",
                     unshare=["--user", "--map-root-user"], plain=True)
