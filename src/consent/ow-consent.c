@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "base/ow-error.h"
+#include "base/ow-text.h"
 
 #define DEFAULT_TIMEOUT_MS (10 * 60 * 1000)
 #define ID_BYTES           16
@@ -236,6 +237,7 @@ settle (OwConsent  *self,
   g_autoptr (Pending) pending = g_hash_table_lookup (self->open, id);
   g_autoptr (OwEvent) event = NULL;
   GError *error = NULL;
+  g_autofree char *shown = reason != NULL ? ow_text_from_bytes (reason, -1) : NULL;
   json_t *members;
 
   g_hash_table_steal (self->open, id);
@@ -244,7 +246,7 @@ settle (OwConsent  *self,
 
   members = json_pack ("{s:s, s:s, s:s, s:s?}", "request", pending->request.id,
                        "decision", decision_to_string (decision), "approval", approval,
-                       "reason", reason);
+                       "reason", shown);
   event = ow_event_list_append (self->events, OW_EVENT_CONSENT_ANSWERED, members, &error);
   if (event == NULL)
     {

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <glib/gstdio.h>
+#include <grp.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -182,6 +183,49 @@ test_remove_deep (Fixture       *f,
   g_assert_false (g_file_test (tree, G_FILE_TEST_EXISTS));
 }
 
+/* As an ordinary user: folders that their owner may not read, enter or change. */
+static int
+remove_without_modes (const char *dir)
+{
+  static const mode_t modes[] = { 0, 0100, 0400, 0500, 0555, 0200 };
+  g_autofree char *tree = g_build_filename (dir, "tree", NULL);
+
+  if (geteuid () == 0 && (setgroups (0, NULL) < 0 || setresgid (65534, 65534, 65534) < 0 ||
+                          setresuid (65534, 65534, 65534) < 0))
+    return 77;
+  for (gsize i = 0; i < G_N_ELEMENTS (modes); i++)
+    for (gsize k = 0; k < G_N_ELEMENTS (modes); k++)
+      {
+        g_autofree char *outer = g_strdup_printf ("%s/%zu-%zu", tree, i, k);
+        g_autofree char *inner = g_build_filename (outer, "in", NULL);
+        g_autofree char *file = g_build_filename (inner, "file", NULL);
+
+        if (g_mkdir_with_parents (inner, 0700) < 0 || !g_file_set_contents (file, "x", 1, NULL) ||
+            chmod (file, 0) < 0 || chmod (inner, modes[k]) < 0 || chmod (outer, modes[i]) < 0)
+          return 1;
+      }
+  if (chmod (tree, 0) < 0 || !ow_file_remove_tree (tree, NULL))
+    return 2;
+  return access (tree, F_OK) < 0 ? 0 : 3;
+}
+
+static void
+test_remove_modes (Fixture       *f,
+                   gconstpointer  data)
+{
+  int status;
+  pid_t pid;
+
+  g_assert_cmpint (g_chmod (f->dir, 0777), ==, 0);
+  pid = fork ();
+  g_assert_cmpint (pid, >=, 0);
+  if (pid == 0)
+    _exit (remove_without_modes (f->dir));
+  g_assert_cmpint (waitpid (pid, &status, 0), ==, pid);
+  g_assert_true (WIFEXITED (status));
+  g_assert_cmpint (WEXITSTATUS (status), ==, 0);
+}
+
 /* In a child with mounts of its own: a folder bound into the tree, and one bound over
  * the tree itself, keep their content. */
 static int
@@ -243,6 +287,7 @@ main (int   argc,
   g_test_add ("/file/write", Fixture, NULL, set_up, test_write, tear_down);
   g_test_add ("/file/remove/links", Fixture, NULL, set_up, test_remove_links, tear_down);
   g_test_add ("/file/remove/deep", Fixture, NULL, set_up, test_remove_deep, tear_down);
+  g_test_add ("/file/remove/modes", Fixture, NULL, set_up, test_remove_modes, tear_down);
   g_test_add ("/file/remove/mounts", Fixture, NULL, set_up, test_remove_mounts, tear_down);
 
   return g_test_run ();

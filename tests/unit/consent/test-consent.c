@@ -185,7 +185,7 @@ test_answers (Fixture       *f,
       id = g_strdup (f->id);
       g_assert_cmpuint (strlen (id), ==, 32);
       g_assert_false (ow_consent_answer (f->consent, "0", OW_DECISION_ONCE, NULL));
-      g_assert_true (ow_consent_answer (f->consent, id, rows[i].given, "because"));
+      g_assert_true (ow_consent_answer (f->consent, id, rows[i].given, "because\xff"));
       g_assert_false (ow_consent_answer (f->consent, id, OW_DECISION_ONCE, NULL));
       approval = wait_for (&answer);
       g_assert_cmpint (answer.decision, ==, rows[i].decision);
@@ -199,7 +199,7 @@ test_answers (Fixture       *f,
       g_assert_cmpstr (ow_event_get_string (answered, "request"), ==, id);
       g_assert_cmpstr (ow_event_get_string (answered, "decision"), ==, rows[i].recorded);
       g_assert_cmpstr (ow_event_get_string (answered, "approval"), ==, rows[i].approval);
-      g_assert_cmpstr (ow_event_get_string (answered, "reason"), ==, "because");
+      g_assert_cmpstr (ow_event_get_string (answered, "reason"), ==, "because\xef\xbf\xbd");
     }
 }
 

@@ -23,7 +23,10 @@ void         ow_event_list_set_sink   (OwEventList *self, OwEventSink sink,
                                        gpointer user_data, GDestroyNotify destroy);
 /* Restores stored events, numbers kept; they must follow each other from the last. */
 gboolean     ow_event_list_restore    (OwEventList *self, OwEvent *event, GError **error);
-/* Makes, numbers, sinks and announces; steals @members. Returns (transfer full). */
+/* Makes, numbers, sinks and announces; steals @members. Returns (transfer full). Live
+ * output (tool-output) is announced only: number 0, no sink, not in the list. Wrong
+ * members are an error. What a listener appends is announced after this event has
+ * reached every listener. */
 OwEvent     *ow_event_list_append     (OwEventList *self, OwEventType type,
                                        json_t *members, GError **error);
 guint        ow_event_list_get_n      (OwEventList *self);

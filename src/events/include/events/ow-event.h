@@ -15,21 +15,20 @@
  * OwEvent is an immutable boxed type, safe to share between threads. */
 
 typedef enum {
-  OW_EVENT_SESSION_STARTED,  /* folders, provider, level, model, profile, version */
-  OW_EVENT_USER_MESSAGE,     /* text */
-  OW_EVENT_MODEL_MESSAGE,    /* text, tool_calls [{id, name, arguments}], finish */
-  OW_EVENT_TOOL_ASKED,       /* call, tool, arguments, level */
-  OW_EVENT_CONSENT_ASKED,    /* request, kind, call, subject, deadline */
-  OW_EVENT_CONSENT_ANSWERED, /* request, decision, by, reason */
-  OW_EVENT_TOOL_STARTED,     /* call, tool, arguments, level, approval: the audit's begin */
-  OW_EVENT_TOOL_OUTPUT,      /* call, stream, text | data (base64); not stored, not audited */
-  OW_EVENT_TOOL_ENDED,       /* call, outcome, level, result, duration_ms, bytes, exit_status,
-                              * signal: the audit's end */
-  OW_EVENT_HOST_DECISION,    /* host, port, verdict, reason, level */
-  OW_EVENT_WALL,             /* state up|lost|down, level, reason */
-  OW_EVENT_NOTICE,           /* text: said to the person, and to the agent in its next turn */
-  OW_EVENT_TURN_ENDED,       /* reason: done|stopped|limit|failed, message */
-  OW_EVENT_SESSION_ENDED,    /* outcome, exit */
+  OW_EVENT_SESSION_STARTED,
+  OW_EVENT_USER_MESSAGE,
+  OW_EVENT_MODEL_MESSAGE,
+  OW_EVENT_TOOL_ASKED,
+  OW_EVENT_CONSENT_ASKED,
+  OW_EVENT_CONSENT_ANSWERED,
+  OW_EVENT_TOOL_STARTED,     /* the audit's begin */
+  OW_EVENT_TOOL_OUTPUT,      /* neither stored nor audited, seq 0 */
+  OW_EVENT_TOOL_ENDED,       /* the audit's end */
+  OW_EVENT_HOST_DECISION,
+  OW_EVENT_WALL,
+  OW_EVENT_NOTICE,           /* said to the person, and to the agent in its next turn */
+  OW_EVENT_TURN_ENDED,
+  OW_EVENT_SESSION_ENDED,
   OW_EVENT_N_TYPES
 } OwEventType;
 
@@ -50,8 +49,9 @@ gboolean    ow_level_is_walled   (OwLevel level);
 typedef struct _OwEvent OwEvent;
 GType ow_event_get_type (void);
 
-/* @members (stolen) must have exactly the required members of @type with their types;
- * a programming error is a critical and NULL. seq 0 until the list numbers it. */
+/* @members (stolen) must be those of docs/events.md for @type, with their types; an
+ * optional one may be null and is left out then. A programming error is a critical and
+ * NULL. seq 0: only OwEventList gives numbers. */
 OwEvent    *ow_event_new        (OwEventType type, const char *session, json_t *members);
 OwEvent    *ow_event_ref        (OwEvent *self);
 void        ow_event_unref      (OwEvent *self);
@@ -65,10 +65,11 @@ const json_t *ow_event_get_members (const OwEvent *self);
 const char *ow_event_get_string (const OwEvent *self, const char *member); /* NULL when absent */
 gint64      ow_event_get_int    (const OwEvent *self, const char *member, gint64 fallback);
 
-/* JSON both ways. From JSON is strict about type and members: what comes from a
- * file or another process is data. */
+/* JSON both ways. From JSON is strict about type and members (of unknown ones only
+ * "x-…" are kept): what comes from a file or another process is data. */
 char    *ow_event_to_line   (const OwEvent *self);
-json_t  *ow_event_to_json   (const OwEvent *self); /* new reference */
+/* New reference; its values are the event's own and must not be changed. */
+json_t  *ow_event_to_json   (const OwEvent *self);
 OwEvent *ow_event_from_line (const char *line, gssize length, GError **error);
 OwEvent *ow_event_from_json (const json_t *json, GError **error);
 
