@@ -448,7 +448,7 @@ read_reply_rest (OwProxyConnection *self,
     self->state = STATE_OVER;
 }
 
-static bool
+static void
 relay_up (OwProxyConnection *self,
           short              client,
           short              host,
@@ -460,8 +460,10 @@ relay_up (OwProxyConnection *self,
   else if ((client & (POLLHUP | POLLERR)) && self->up.read_end)
     self->client_gone = true;
   if ((host & (POLLOUT | POLLHUP | POLLERR)) == 0 || !ow_proxy_flow_wants_to_write (&self->up))
-    return true;
-  return ow_proxy_flow_write (&self->up, self->host, moved);
+    return;
+  /* A host may stop reading and still have an answer to give. */
+  if (!ow_proxy_flow_write (&self->up, self->host, moved))
+    ow_proxy_flow_drop (&self->up);
 }
 
 static bool
@@ -486,8 +488,10 @@ relay (OwProxyConnection *self,
        int64_t            now)
 {
   bool moved = false;
-  bool good = relay_up (self, client, host, &moved) && relay_down (self, client, host, &moved);
+  bool good;
 
+  relay_up (self, client, host, &moved);
+  good = relay_down (self, client, host, &moved);
   if (moved)
     self->deadline = after (self, now, IDLE_MS);
   if (!good)

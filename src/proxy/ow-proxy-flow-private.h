@@ -24,6 +24,9 @@ typedef struct {
 
 void ow_proxy_flow_clear (OwProxyFlow *self);
 
+/* Ends it with what it holds, because the other side takes no more. */
+void ow_proxy_flow_drop (OwProxyFlow *self);
+
 /* Queues bytes of our own; they are not counted against left. */
 bool ow_proxy_flow_put (OwProxyFlow *self, const char *data, size_t length);
 

@@ -16,6 +16,15 @@ ow_proxy_flow_clear (OwProxyFlow *self)
   memset (self, 0, sizeof *self);
 }
 
+void
+ow_proxy_flow_drop (OwProxyFlow *self)
+{
+  free (self->data);
+  self->data = NULL;
+  self->begin = self->end = 0;
+  self->read_end = self->ended = true;
+}
+
 static void
 make_room (OwProxyFlow *self)
 {

@@ -12,6 +12,6 @@
  * privileges, and living on without its parent. */
 bool ow_proxy_harden_process (void);
 
-/* Before the first client: capabilities, and the system calls that a proxy has no use
- * for. */
+/* Before the first client: capabilities, files (Landlock), and the system calls that a
+ * proxy has no use for (seccomp). A layer that the kernel does not have is left out. */
 bool ow_proxy_harden_calls (void);

@@ -4,9 +4,11 @@
 #include "ow-proxy-harden-private.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
+#include <linux/landlock.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
@@ -16,6 +18,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -47,6 +50,54 @@ drop_capabilities (void)
   return syscall (SYS_capset, &header, none) == 0;
 }
 
+#define READ (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
+/* All of the first version but the removal of files, which the own socket needs. */
+#define HANDLED \
+  (READ | LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | \
+   LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR | \
+   LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO | \
+   LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM)
+
+/* Where systems keep what the resolver reads. No home is in there, and nothing that is
+ * may be written. */
+static const char *const readable[] = {
+  "/etc", "/usr", "/lib", "/lib32", "/lib64", "/nix", "/gnu", "/run", "/var/lib", "/var/cache",
+  "/var/db", "/proc", "/sys", "/dev",
+};
+
+static bool
+add_readable (int         ruleset,
+              const char *path)
+{
+  struct landlock_path_beneath_attr rule = { .allowed_access = READ };
+  bool added;
+
+  rule.parent_fd = open (path, O_PATH | O_CLOEXEC);
+  if (rule.parent_fd < 0)
+    return errno == ENOENT || errno == EACCES;
+  added = syscall (SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0;
+  close (rule.parent_fd);
+  return added;
+}
+
+/* The kernel may be without Landlock, or told not to use it, and a container may forbid
+ * the call; then this layer is missing. */
+static bool
+restrict_files (void)
+{
+  const struct landlock_ruleset_attr attributes = { .handled_access_fs = HANDLED };
+  int ruleset = (int) syscall (SYS_landlock_create_ruleset, &attributes, sizeof attributes, 0);
+  bool good = true;
+
+  if (ruleset < 0)
+    return errno == ENOSYS || errno == EOPNOTSUPP || errno == EPERM;
+  for (size_t i = 0; good && i < sizeof readable / sizeof readable[0]; i++)
+    good = add_readable (ruleset, readable[i]);
+  good = good && syscall (SYS_landlock_restrict_self, ruleset, 0) == 0;
+  close (ruleset);
+  return good;
+}
+
 #if defined (__x86_64__)
 #define ARCHITECTURE AUDIT_ARCH_X86_64
 #elif defined (__aarch64__)
@@ -63,8 +114,8 @@ static const unsigned int refused[] = {
   SYS_chroot, SYS_open_tree, SYS_move_mount, SYS_fsopen, SYS_fsconfig, SYS_fsmount, SYS_fspick,
   SYS_mount_setattr, SYS_bpf, SYS_perf_event_open, SYS_userfaultfd, SYS_io_uring_setup,
   SYS_io_uring_enter, SYS_io_uring_register, SYS_keyctl, SYS_add_key, SYS_request_key,
-  SYS_init_module, SYS_finit_module, SYS_delete_module, SYS_kexec_load, SYS_open_by_handle_at,
-  SYS_name_to_handle_at, SYS_acct, SYS_swapon, SYS_swapoff, SYS_reboot, SYS_sethostname,
+  SYS_init_module, SYS_finit_module, SYS_delete_module, SYS_kexec_load, SYS_kexec_file_load,
+  SYS_listen, SYS_open_by_handle_at, SYS_name_to_handle_at, SYS_acct, SYS_swapon, SYS_swapoff, SYS_reboot, SYS_sethostname,
   SYS_setdomainname, SYS_settimeofday, SYS_clock_settime, SYS_quotactl, SYS_personality,
   SYS_memfd_create, SYS_linkat, SYS_symlinkat, SYS_renameat2, SYS_mknodat, SYS_fchmodat,
   SYS_fchownat, SYS_kill, SYS_tkill, SYS_pidfd_send_signal,
@@ -108,6 +159,15 @@ write_filter (struct sock_fprog *program)
       add (program, (struct sock_filter) BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, refused[i], 0, 1));
       add (program, (struct sock_filter) RETURN (no));
     }
+  /* The internet, and what the resolver talks to on this machine. */
+  add (program, (struct sock_filter) BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 7));
+  add (program, (struct sock_filter) LOAD (args[0]));
+  add (program, (struct sock_filter) BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, AF_INET, 4, 0));
+  add (program, (struct sock_filter) BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 3, 0));
+  add (program, (struct sock_filter) BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, AF_UNIX, 2, 0));
+  add (program, (struct sock_filter) BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, AF_NETLINK, 1, 0));
+  add (program, (struct sock_filter) RETURN (SECCOMP_RET_ERRNO | EAFNOSUPPORT));
+  add (program, (struct sock_filter) RETURN (SECCOMP_RET_ALLOW));
   /* Threads, no processes. */
   add (program, (struct sock_filter) BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 3));
   add (program, (struct sock_filter) LOAD (args[0]));
@@ -119,10 +179,10 @@ write_filter (struct sock_fprog *program)
 bool
 ow_proxy_harden_calls (void)
 {
-  struct sock_filter instructions[16 + 2 * N_REFUSED];
+  struct sock_filter instructions[32 + 2 * N_REFUSED];
   struct sock_fprog program = { .filter = instructions };
 
-  if (!drop_capabilities ())
+  if (!drop_capabilities () || !restrict_files ())
     return false;
   write_filter (&program);
   if (syscall (SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0)
@@ -136,7 +196,7 @@ ow_proxy_harden_calls (void)
 bool
 ow_proxy_harden_calls (void)
 {
-  return drop_capabilities ();
+  return drop_capabilities () && restrict_files ();
 }
 
 #endif

@@ -221,7 +221,7 @@ handle (Server              *self,
   if (polled[POLL_STDIN].revents != 0)
     read_stdin (self);
   /* Decisions that nobody will see must not be made. */
-  if ((polled[POLL_STDOUT].revents & (POLLERR | POLLNVAL)) ||
+  if ((polled[POLL_STDOUT].revents & (POLLERR | POLLHUP | POLLNVAL)) ||
       ((polled[POLL_STDOUT].revents & POLLOUT) && !ow_proxy_report_write (self->context.report)))
     fail (self, "Nobody reads the decisions any more.");
   drop_finished (self, now);
