@@ -24,7 +24,9 @@ fail (GError     **error,
       const char  *path,
       int          code)
 {
-  ow_error_setf (error, OW_ERROR_FAILED, NULL, "Cannot %s the audit record %s: %s", verb, path,
+  ow_error_setf (error, OW_ERROR_FAILED,
+                 code == ENOENT ? "It is made when the first session starts." : NULL,
+                 "Cannot %s the audit record %s: %s", verb, path,
                  code == ELOOP ? "it is a symbolic link" : g_strerror (code));
   return FALSE;
 }
