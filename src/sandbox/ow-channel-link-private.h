@@ -23,6 +23,7 @@ typedef struct {
   void (*ready)(OwChannelLink *link, const GError *error, gpointer user_data);
   /* Bytes have come and were dealt with. */
   void (*received)(OwChannelLink *link, gpointer user_data);
+  /* From the hello on: a newer connection gets the output of running calls at once. */
   void (*notification)(OwChannelLink *link, const char *method, json_t *params,
                        gpointer user_data);
   /* Once, after ready. @hostile: what came cannot be a runner of ours. */

@@ -245,7 +245,7 @@ ow_channel_link_on_notification (const char *method,
 
   if (self->state == LINK_HELLO && hello)
     ow_channel_link_hello (self, params);
-  else if (self->state == LINK_READY && !hello)
+  else if ((self->state == LINK_READY || self->state == LINK_INITIALIZING) && !hello)
     self->handlers.notification (self, method, params, self->user_data);
   else if (self->state != LINK_CLOSED)
     self->violations++;

@@ -195,6 +195,9 @@ ow_channel_on_notification (OwChannelLink *link,
   const char *id = ow_json_get_string (params, "callId", "");
   OwOpenCall *call;
 
+  if (self->instance == NULL
+      || !g_str_equal (ow_channel_link_get_instance (link), self->instance))
+    return; /* not yet, or no longer, the runner that was asked */
   if (!g_str_equal (method, OW_MCP_OUTPUT))
     return; /* MCP lets a server notify of what a client need not know */
   call = g_hash_table_lookup (self->calls, id);

@@ -75,7 +75,7 @@ put (const char *data,
   (void) user_data;
   while (length > 0)
     {
-      ssize_t written = write (STDOUT_FILENO, data, length);
+      ssize_t written = write (STDOUT_FILENO, data, is ("drip") ? 1 : length);
 
       if (written <= 0)
         exit (0);
@@ -544,13 +544,11 @@ main (int    argc,
     return 4;
   fcntl (STDIN_FILENO, F_SETFL, 0);
   put_hello ();
+  if ((is ("break-early") || is ("break-other")) && attaches > 1)
+    for (int i = 0; i < 12; i++)
+      put_output ("one", "stdout", "text", "early");
   if (is ("deaf"))
     return pause ();
-  if (is ("split"))
-    {
-      /* The rest of this attach comes in single bytes. */
-      setvbuf (stdout, NULL, _IONBF, 0);
-    }
   serve (make_server ());
   return 0;
 }

@@ -586,6 +586,9 @@ test_break_joined (gconstpointer data)
   g_assert_cmpuint (counted (&fixture, "attaches"), ==, 2);
   g_assert_cmpuint (counted (&fixture, "runs"), ==, 1);
   g_assert_cmpuint (fixture.n_lost, ==, 0);
+  /* Output that comes before the new link is initialized belongs to the call too. */
+  g_assert_true (g_str_equal (data, "break-early")
+                 == (strstr (fixture.output->str, "stdout:early;") != NULL));
   call_clear (&call);
   /* The new link is as good as the old one. */
   run_call (&fixture, &call, "two");
@@ -624,6 +627,8 @@ test_break_lost (gconstpointer data)
   wait_until (&fixture.n_lost, 1);
   g_assert_nonnull (strstr (fixture.lost, loss->says));
   g_assert_nonnull (strstr (call.result->text, "not known"));
+  /* What another instance says of the call is not passed on. */
+  g_assert_null (strstr (fixture.output->str, "early"));
   /* Never repeated, and bounded. */
   g_assert_cmpuint (counted (&fixture, "runs"), ==, 1);
   g_assert_cmpuint (counted (&fixture, "attaches"), <=, 7);
@@ -778,6 +783,7 @@ main (int    argc,
   g_test_init (&argc, &argv, NULL);
   g_test_add_data_func ("/channel/connect", "honest", test_connect);
   g_test_add_data_func ("/channel/P02/banner", "banner", test_connect);
+  g_test_add_data_func ("/channel/P02/drip", "drip", test_connect);
   for (gsize i = 0; i < G_N_ELEMENTS (refusals); i++)
     add_table ("/channel/refused/", refusals[i].behaviour, &refusals[i], test_refused);
   g_test_add_func ("/channel/refused/no-program", test_no_program);
@@ -798,6 +804,7 @@ main (int    argc,
   g_test_add_data_func ("/channel/P04/no-reply-to-cancel", "mute", test_reply_after_cancel);
   g_test_add_func ("/channel/P04/deadline", test_deadline);
   g_test_add_data_func ("/channel/P13/running", "break-running", test_break_joined);
+  g_test_add_data_func ("/channel/P13/early-output", "break-early", test_break_joined);
   g_test_add_data_func ("/channel/P13/finished", "break-finished", test_break_joined);
   for (gsize i = 0; i < G_N_ELEMENTS (losses); i++)
     add_table ("/channel/P13/lost/", losses[i].behaviour, &losses[i], test_break_lost);
