@@ -3,12 +3,14 @@
 
 #include "ow-bubblewrap-explain-private.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/ow-error.h"
 #include "base/ow-text.h"
+#include "ow-bubblewrap-launch-private.h"
 
 #define REFUSED "Sessions on this machine are refused"
 
@@ -29,6 +31,20 @@ read_number (const char *path)
   return (int) CLAMP (strtol (text, NULL, 10), 0, G_MAXINT);
 }
 
+/* Outside of every container all ids are mapped to themselves. */
+static gboolean
+has_mapped_ids (void)
+{
+  g_autofree char *text = NULL;
+  guint inside = 0;
+  guint outside = 0;
+  guint count = 0;
+
+  return g_file_get_contents ("/proc/self/uid_map", &text, NULL, NULL) &&
+         (sscanf (text, "%u %u %u", &inside, &outside, &count) != 3 || inside != outside ||
+          count != G_MAXUINT32);
+}
+
 void
 ow_bubblewrap_explain_read (OwBubblewrapFacts *facts)
 {
@@ -38,7 +54,7 @@ ow_bubblewrap_explain_read (OwBubblewrapFacts *facts)
   facts->max_userns = read_number ("/proc/sys/user/max_user_namespaces");
   facts->container = access ("/.dockerenv", F_OK) == 0 ||
                      access ("/run/.containerenv", F_OK) == 0 ||
-                     access ("/run/systemd/container", F_OK) == 0;
+                     access ("/run/systemd/container", F_OK) == 0 || has_mapped_ids ();
   facts->root = geteuid () == 0;
 }
 
@@ -55,7 +71,7 @@ lacks_namespaces (const char *errors)
   return says (errors, "setting up uid map") || says (errors, "No permissions to create") ||
          says (errors, "Creating new namespace failed") || says (errors, "RTM_NEWADDR") ||
          says (errors, "Operation not permitted") || says (errors, "Permission denied") ||
-         says (errors, "No space left on device");
+         says (errors, "No space left on device") || says (errors, OW_BUBBLEWRAP_LAUNCH_FAULT);
 }
 
 void

@@ -17,6 +17,9 @@
  *
  * All memory and all descriptors are made before the fork. One launch, one spawn. */
 
+/* How a child begins its last words when it could not be set up. */
+#define OW_BUBBLEWRAP_LAUNCH_FAULT "openworker: the sandbox cannot be prepared: "
+
 typedef struct _OwBubblewrapLaunch OwBubblewrapLaunch;
 
 OwBubblewrapLaunch *ow_bubblewrap_launch_new  (uid_t uid, gid_t gid);

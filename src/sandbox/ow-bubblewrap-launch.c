@@ -241,10 +241,16 @@ ow_bubblewrap_launch_reach_path (OwBubblewrapLaunch *self,
 static void
 stop_child (const char *what)
 {
-  static const char before[] = "openworker: the sandbox's start failed at: ";
+  static const char before[] = OW_BUBBLEWRAP_LAUNCH_FAULT;
+  int code = errno;
+  char number[] = " (error 000)\n";
 
+  number[8] = (char) ('0' + code / 100 % 10);
+  number[9] = (char) ('0' + code / 10 % 10);
+  number[10] = (char) ('0' + code % 10);
   if (write (STDERR_FILENO, before, sizeof before - 1) > 0 &&
-      write (STDERR_FILENO, what, strlen (what)) > 0)
+      write (STDERR_FILENO, what, strlen (what)) > 0 &&
+      write (STDERR_FILENO, number, sizeof number - 1) > 0)
     _exit (126);
   _exit (127);
 }

@@ -326,6 +326,25 @@ run_trial (GTask *task)
                         task);
 }
 
+/* Whatever a program of the wall fails at, the wall cannot be used; only a person's
+ * stop is none of its faults. Takes @reason. */
+static void
+refuse_start (GTask  *task,
+              GError *reason)
+{
+  GError *error = NULL;
+
+  if (g_error_matches (reason, OW_ERROR, OW_ERROR_INTERRUPTED))
+    {
+      fail_task (task, reason);
+      return;
+    }
+  ow_error_setf (&error, OW_ERROR_REFUSED, "Install OpenWorker again if this stays.",
+                 REFUSED ": %s", reason->message);
+  g_error_free (reason);
+  fail_task (task, error);
+}
+
 static void
 on_serve_ready (GObject      *object,
                 GAsyncResult *result,
@@ -333,6 +352,7 @@ on_serve_ready (GObject      *object,
 {
   GTask *task = user_data;
   Raise *raise = g_task_get_task_data (task);
+  g_autofree char *text = NULL;
   g_autoptr (GError) reason = NULL;
   GError *error = NULL;
 
@@ -345,23 +365,17 @@ on_serve_ready (GObject      *object,
       g_object_unref (task);
       return;
     }
-  if (g_error_matches (reason, OW_ERROR, OW_ERROR_FAILED))
+  text = ow_ready_process_get_errors (OW_READY_PROCESS (object));
+  if (g_error_matches (reason, OW_ERROR, OW_ERROR_FAILED) && (g_str_has_prefix (text, "bwrap:") || g_str_has_prefix (text, OW_BUBBLEWRAP_LAUNCH_FAULT)))
     {
       OwBubblewrapFacts facts;
-      g_autofree char *text = ow_ready_process_get_errors (OW_READY_PROCESS (object));
 
       ow_bubblewrap_explain_read (&facts);
-      if (g_str_has_prefix (text, "bwrap:"))
-        ow_bubblewrap_explain (&facts, text, &error);
-      else
-        ow_error_setf (&error, OW_ERROR_REFUSED, "Install OpenWorker again if this stays.",
-                       "The session is refused: %s", reason->message);
+      ow_bubblewrap_explain (&facts, text, &error);
+      fail_task (task, error);
+      return;
     }
-  else
-    {
-      error = g_steal_pointer (&reason);
-    }
-  fail_task (task, error);
+  refuse_start (task, g_steal_pointer (&reason));
 }
 
 static gboolean
@@ -404,7 +418,7 @@ start_serve (GTask *task)
       fail_task (task, error);
       return;
     }
-  raise->serve = ow_ready_process_new (process, "The sandbox");
+  raise->serve = ow_ready_process_new (process, "openworker-runner");
   if (!record_serve (raise->plan, process, &error))
     {
       fail_task (task, error);
@@ -425,7 +439,7 @@ on_proxy_ready (GObject      *object,
 
   if (!ow_ready_process_wait_finish (OW_READY_PROCESS (object), result, &error))
     {
-      fail_task (task, error);
+      refuse_start (task, error);
       return;
     }
   ow_state_reach ("proxy-started");
@@ -504,7 +518,7 @@ start_proxy (GTask *task)
       fail_task (task, error);
       return;
     }
-  raise->proxy = ow_ready_process_new (process, "The network proxy");
+  raise->proxy = ow_ready_process_new (process, "openworker-proxy");
   raise->hosts = make_host_list (raise->plan->hosts);
   g_output_stream_write_all_async (ow_process_get_stdin (process),
                                    g_bytes_get_data (raise->hosts, NULL),

@@ -104,7 +104,7 @@ spawn_serve (const OwSandboxPlan *plan,
 
   if (process == NULL)
     return NULL;
-  serve = ow_ready_process_new (process, "The runner");
+  serve = ow_ready_process_new (process, "openworker-runner");
   entry.main_pid = ow_process_get_pid (process);
   entry.main_start = ow_registry_process_start (entry.main_pid);
   return ow_registry_put (&entry, error) ? g_steal_pointer (&serve) : NULL;

@@ -121,8 +121,10 @@ ow_folder_open (const char *text,
   folder->fd = open (path, O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (folder->fd < 0 || fstat (folder->fd, &st) != 0)
     {
-      cannot_use (error, OW_ERROR_REFUSED, path, g_strerror (errno),
-                  "Check that the folder is there and that you may open it.");
+      int code = errno;
+
+      cannot_use (error, code == EACCES ? OW_ERROR_REFUSED : OW_ERROR_USAGE, path,
+                  g_strerror (code), "Check that the folder is there and that you may open it.");
       return NULL;
     }
   folder->path = ow_fd_get_path (folder->fd);

@@ -402,8 +402,8 @@ test_text (Fixture      *fixture,
   g_assert_cmpint (mkdir (bad, 0700), ==, 0);
   assert_refused_text (bad, OW_ERROR_USAGE);
   g_assert_true (g_file_set_contents (file, "x", 1, NULL));
-  assert_refused_text (file, OW_ERROR_REFUSED);
-  assert_refused_text ("/no/such/folder", OW_ERROR_REFUSED);
+  assert_refused_text (file, OW_ERROR_USAGE);
+  assert_refused_text ("/no/such/folder", OW_ERROR_USAGE);
 }
 
 static void
