@@ -13,5 +13,6 @@
 bool ow_proxy_harden_process (void);
 
 /* Before the first client: capabilities, files (Landlock), and the system calls that a
- * proxy has no use for (seccomp). A layer that the kernel does not have is left out. */
-bool ow_proxy_harden_calls (void);
+ * proxy has no use for (seccomp). A layer that the kernel does not have is left out.
+ * Below @removable, a directory, files may still be removed. */
+bool ow_proxy_harden_calls (const char *removable);

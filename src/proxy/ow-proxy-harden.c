@@ -51,12 +51,13 @@ drop_capabilities (void)
 }
 
 #define READ (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
-/* All of the first version but the removal of files, which the own socket needs. */
+/* All of the first version. */
 #define HANDLED \
   (READ | LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | \
-   LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR | \
-   LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO | \
-   LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM)
+   LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR | \
+   LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG | \
+   LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK | \
+   LANDLOCK_ACCESS_FS_MAKE_SYM)
 
 /* Where systems keep what the resolver reads. No home is in there, and nothing that is
  * may be written. */
@@ -66,10 +67,11 @@ static const char *const readable[] = {
 };
 
 static bool
-add_readable (int         ruleset,
-              const char *path)
+allow (int         ruleset,
+       const char *path,
+       uint64_t    access)
 {
-  struct landlock_path_beneath_attr rule = { .allowed_access = READ };
+  struct landlock_path_beneath_attr rule = { .allowed_access = access };
   bool added;
 
   rule.parent_fd = open (path, O_PATH | O_CLOEXEC);
@@ -83,7 +85,7 @@ add_readable (int         ruleset,
 /* The kernel may be without Landlock, or told not to use it, and a container may forbid
  * the call; then this layer is missing. */
 static bool
-restrict_files (void)
+restrict_files (const char *removable)
 {
   const struct landlock_ruleset_attr attributes = { .handled_access_fs = HANDLED };
   int ruleset = (int) syscall (SYS_landlock_create_ruleset, &attributes, sizeof attributes, 0);
@@ -92,7 +94,8 @@ restrict_files (void)
   if (ruleset < 0)
     return errno == ENOSYS || errno == EOPNOTSUPP || errno == EPERM;
   for (size_t i = 0; good && i < sizeof readable / sizeof readable[0]; i++)
-    good = add_readable (ruleset, readable[i]);
+    good = allow (ruleset, readable[i], READ);
+  good = good && allow (ruleset, removable, LANDLOCK_ACCESS_FS_REMOVE_FILE);
   good = good && syscall (SYS_landlock_restrict_self, ruleset, 0) == 0;
   close (ruleset);
   return good;
@@ -115,7 +118,8 @@ static const unsigned int refused[] = {
   SYS_mount_setattr, SYS_bpf, SYS_perf_event_open, SYS_userfaultfd, SYS_io_uring_setup,
   SYS_io_uring_enter, SYS_io_uring_register, SYS_keyctl, SYS_add_key, SYS_request_key,
   SYS_init_module, SYS_finit_module, SYS_delete_module, SYS_kexec_load, SYS_kexec_file_load,
-  SYS_listen, SYS_open_by_handle_at, SYS_name_to_handle_at, SYS_acct, SYS_swapon, SYS_swapoff, SYS_reboot, SYS_sethostname,
+  SYS_listen, SYS_open_by_handle_at, SYS_name_to_handle_at, SYS_acct, SYS_swapon,
+  SYS_swapoff, SYS_reboot, SYS_sethostname, SYS_truncate,
   SYS_setdomainname, SYS_settimeofday, SYS_clock_settime, SYS_quotactl, SYS_personality,
   SYS_memfd_create, SYS_linkat, SYS_symlinkat, SYS_renameat2, SYS_mknodat, SYS_fchmodat,
   SYS_fchownat, SYS_kill, SYS_tkill, SYS_pidfd_send_signal,
@@ -177,12 +181,12 @@ write_filter (struct sock_fprog *program)
 }
 
 bool
-ow_proxy_harden_calls (void)
+ow_proxy_harden_calls (const char *removable)
 {
   struct sock_filter instructions[32 + 2 * N_REFUSED];
   struct sock_fprog program = { .filter = instructions };
 
-  if (!drop_capabilities () || !restrict_files ())
+  if (!drop_capabilities () || !restrict_files (removable))
     return false;
   write_filter (&program);
   if (syscall (SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0)
@@ -194,9 +198,9 @@ ow_proxy_harden_calls (void)
 #else
 
 bool
-ow_proxy_harden_calls (void)
+ow_proxy_harden_calls (const char *removable)
 {
-  return drop_capabilities () && restrict_files ();
+  return drop_capabilities () && restrict_files (removable);
 }
 
 #endif

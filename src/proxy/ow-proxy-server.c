@@ -4,6 +4,8 @@
 #include "ow-proxy-server-private.h"
 
 #include <errno.h>
+#include <libgen.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,12 +76,14 @@ static void
 start_listening (Server *self)
 {
   char error[OW_WIRE_ERROR_SIZE];
+  char directory[PATH_MAX];
   static const char ready[] = "ready\n";
 
+  snprintf (directory, sizeof directory, "%s", self->options->socket_path);
   self->listener = ow_proxy_listener_open (self->options->socket_path, error);
   if (self->listener < 0)
     fail (self, "%s", error);
-  else if (!ow_proxy_harden_calls ())
+  else if (!ow_proxy_harden_calls (dirname (directory)))
     fail (self, "The kernel does not let this program give up what it does not need: %s",
           strerror (errno));
   else if (write (STDOUT_FILENO, ready, sizeof ready - 1) != (ssize_t) (sizeof ready - 1))

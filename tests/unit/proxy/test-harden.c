@@ -81,6 +81,8 @@ check_files (const char *secret)
     return 30;
   if (open (secret, O_WRONLY) >= 0 || errno != EACCES)
     return 31;
+  if (unlink (secret) != -1 || errno != EACCES)
+    return 33;
   if (open ("/var/tmp/ow-proxy-made", O_WRONLY | O_CREAT, 0600) >= 0 || errno != EACCES)
     return 32;
   return 0;
@@ -93,7 +95,7 @@ run_hardened (const char *secret)
   int result;
 
   setenv ("HOSTALIASES", secret, 1);
-  if (!ow_proxy_harden_process () || !ow_proxy_harden_calls ())
+  if (!ow_proxy_harden_process () || !ow_proxy_harden_calls ("/usr"))
     return 1;
   result = check_gone (leaked);
   if (result == 0)
