@@ -49,7 +49,7 @@ REGISTRY_HOSTS = ["registry." + "npmjs.org", "py" + "pi.org", "files.python" + "
 REGISTRY_PLACES = (r"^(src/sandbox/ow-network-profile|tests/unit/sandbox/test-network-profile"
                    r"|docs/(openshell|configuration)\.md)")
 UNFINISHED = ["TO" + "DO", "FIX" + "ME", "X" * 3, "HA" + "CK", "not yet " + "implemented"]
-OUTSIDE_WORDS = ["/wo" + "rk/", "cla" + "ude", "sub" + "agent", "co-authored" + "-by",
+OUTSIDE_WORDS = ["/wo" + "rk/main", "/wo" + "rk/shared", "/wo" + "rk/.library", "cla" + "ude", "sub" + "agent", "co-authored" + "-by",
                  "chat" + "gpt", "/tmp/" + "brief", "/root/" + ".pyenv", "as an " + "ai "]
 SPDX = ("SPDX-License-" + "Identifier: Apache-2.0",
         "SPDX-FileCopyright" + "Text: The OpenWorker authors")
@@ -166,7 +166,7 @@ def call_users(path, text):
 
 def banned_calls(path, text):
     """Functions that overrun, guess or start a shell are not used."""
-    if not path.endswith((".c", ".h", ".cpp")):
+    if not in_src(path):
         return []
     pattern = r"(?<![\w.>])(" + "|".join(BANNED_CALLS) + r")\s*\("
     return _found(path, code_only(text), pattern, "a banned function")
