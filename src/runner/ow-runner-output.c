@@ -241,6 +241,8 @@ ow_runner_output_add (OwRunnerOutput *self,
 {
   size_t taken = 0;
 
+  if (length == 0)
+    return;
   self->bytes += length;
   if (self->live)
     add_live (self, stream, data, length);
