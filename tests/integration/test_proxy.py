@@ -237,6 +237,28 @@ def inside_http(inside):
     inside.finish()
 
 
+def inside_early_answer(inside):
+    """A host that answers and closes before it has read the body: the client sees it."""
+    answer = b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n"
+
+    def talk(connection):
+        connection.sendall(answer)
+        connection.shutdown(socket.SHUT_RDWR)
+        connection.close()
+    inside.serve(PUBLIC, 80, talk)
+    inside.start(["good.test:80"])
+    with inside.connect() as client:
+        client.sendall(b"POST http://good.test/ HTTP/1.1\r\nContent-Length: 100000000\r\n\r\n")
+        try:
+            for _ in range(500):
+                client.sendall(b"x" * 65536)
+        except BrokenPipeError:
+            pass
+        assert client.recv(len(answer), socket.MSG_WAITALL) == answer
+    inside.decision()
+    inside.finish()
+
+
 def inside_malformed(inside):
     inside.start(["good.test:443"])
     for request, wanted in [(b"CONNECT good.test:443 HTTP/1.1\nHost: x\n\n", 400),
