@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: The OpenWorker authors
 """The demonstration holds, and each of its checks can fail: a thing spoiled on purpose is
-found by the check of its name and by no other."""
+found by the check of its name and by no other (REQ-N02: the refused host is shown)."""
 
 import shutil
 from pathlib import Path

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: The OpenWorker authors
-"""openworker-proxy as a program, in a network of its own.
+"""openworker-proxy as a program, in a network of its own (REQ-N03).
 
 The proxy refuses loopback addresses, so the hosts that it may reach need others: each test
 runs in a private network namespace where documentation addresses (RFC 5737) belong to this

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: The OpenWorker authors */
 
-/* A full disk, a power loss, two writers: what the record has to survive. The test
+/* A full disk, a power loss, two writers: what the record has to survive (REQ-E02). The test
  * program has its own fsync and fdatasync, which count and can fail. */
 
 #include <errno.h>
