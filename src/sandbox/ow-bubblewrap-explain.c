@@ -115,8 +115,8 @@ ow_bubblewrap_explain (const OwBubblewrapFacts *facts,
         {
           ow_error_setf (error, OW_ERROR_REFUSED,
                          "Run OpenWorker on the host, not in the container.",
-                         REFUSED ": the container that this program runs in forbids namespaces (%s)",
-                         shown);
+                         REFUSED ": the container that this program runs in forbids "
+                         "namespaces (%s)", shown);
           return;
         }
     }

@@ -3,7 +3,6 @@
 
 #include "ow-bubblewrap-provider-private.h"
 
-#include <pwd.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -15,10 +14,9 @@
 #include "base/ow-text.h"
 #include "ow-bubblewrap-args-private.h"
 #include "ow-bubblewrap-explain-private.h"
-#include "ow-bubblewrap-launch-private.h"
+#include "ow-bubblewrap-prepare-private.h"
 #include "ow-landlock-check-private.h"
 #include "ow-ready-process-private.h"
-#include "ow-seccomp-private.h"
 #include "ow-wall-instance-private.h"
 #include "sandbox/ow-registry.h"
 #include "wire/ow-json.h"
@@ -73,18 +71,6 @@ fail_task (GTask  *task,
   g_object_unref (task);
 }
 
-static char *
-get_user_name (uid_t uid)
-{
-  g_autofree char *buffer = g_malloc (16384);
-  struct passwd *found = NULL;
-  struct passwd entry;
-
-  if (getpwuid_r (uid, &entry, buffer, 16384, &found) != 0 || found == NULL)
-    return g_strdup (ow_bubblewrap_args_user (NULL));
-  return g_strdup (ow_bubblewrap_args_user (found->pw_name));
-}
-
 static gboolean
 check_program (const char *path,
                const char *next,
@@ -114,122 +100,15 @@ check_machine (OwBubblewrapProvider *self,
          check_program (proxy, "Install OpenWorker again.", error);
 }
 
-/* The system's top-level names, as they are on this machine: links on a merged /usr. */
-static guint
-read_links (OwBubblewrapLink *links,
-            char            **targets)
-{
-  static const char * const names[] = { "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32" };
-  guint n = 0;
-
-  for (gsize i = 0; i < G_N_ELEMENTS (names); i++)
-    {
-      struct stat st;
-
-      if (lstat (names[i], &st) != 0 || !(S_ISLNK (st.st_mode) || S_ISDIR (st.st_mode)))
-        continue;
-      targets[n] = S_ISLNK (st.st_mode) ? g_file_read_link (names[i], NULL) : NULL;
-      links[n].name = names[i];
-      links[n].target = targets[n];
-      n++;
-    }
-  return n;
-}
-
-static int
-hand_text (OwBubblewrapLaunch *launch,
-           const char         *text,
-           GError            **error)
-{
-  return ow_bubblewrap_launch_hand_data (launch, text, strlen (text), error);
-}
-
-static gboolean
-hand_system (OwBubblewrapLaunch *launch,
-             OwBubblewrapArgs   *args,
-             gid_t               gid,
-             GError            **error)
-{
-  g_autofree char *passwd = ow_bubblewrap_args_passwd (args->uid, gid, args->user,
-                                                       args->plan != NULL ? args->plan->home
-                                                                          : "/tmp");
-  g_autofree char *group = ow_bubblewrap_args_group (gid, args->user);
-  int filter = ow_seccomp_make_filter (error);
-
-  if (filter < 0)
-    return FALSE;
-  args->fds.seccomp = ow_bubblewrap_launch_hand_fd (launch, filter, error);
-  close (filter);
-  return args->fds.seccomp >= 0 &&
-         (args->fds.passwd = hand_text (launch, passwd, error)) >= 0 &&
-         (args->fds.group = hand_text (launch, group, error)) >= 0 &&
-         (args->fds.nsswitch = hand_text (launch, "passwd: files\ngroup: files\nhosts: files dns\n",
-                                          error)) >= 0 &&
-         (args->fds.hosts = hand_text (launch, "127.0.0.1 localhost openworker\n::1 localhost\n",
-                                       error)) >= 0 &&
-         (args->fds.resolv = hand_text (launch, "", error)) >= 0;
-}
-
-/* Checks each folder once more, by its descriptor, at the last moment before it is handed on. */
-static gboolean
-hand_plan (OwBubblewrapLaunch *launch,
-           OwBubblewrapArgs   *args,
-           int                *folder_fds,
-           GError            **error)
-{
-  const OwSandboxPlan *plan = args->plan;
-
-  for (guint i = 0; i < plan->folders->len; i++)
-    {
-      const OwFolder *folder = g_ptr_array_index (plan->folders, i);
-
-      if (!ow_folder_check (folder, error))
-        return FALSE;
-      folder_fds[i] = ow_bubblewrap_launch_hand_place (launch, folder->fd, error);
-      if (folder_fds[i] < 0)
-        return FALSE;
-    }
-  args->fds.folders = folder_fds;
-  return (args->fds.home = ow_bubblewrap_launch_hand_path (launch, plan->home, error)) >= 0 &&
-         (args->fds.run_dir = ow_bubblewrap_launch_hand_path (launch, plan->run_dir, error)) >= 0 &&
-         (args->fds.runner = ow_bubblewrap_launch_hand_path (launch, plan->runner, error)) >= 0;
-}
-
-/* Makes the launch and bwrap's argv for @raise: a trial, or with @serve the wall. */
 static char **
-prepare_bwrap (OwBubblewrapProvider *self,
-               Raise                *raise,
-               gboolean              serve,
-               GError              **error)
+prepare (OwBubblewrapProvider *self,
+         Raise                *raise,
+         gboolean              serve,
+         GError              **error)
 {
-  const OwSandboxPlan *plan = raise->plan;
-  uid_t uid = plan != NULL ? plan->uid : geteuid ();
-  gid_t gid = plan != NULL ? plan->gid : getegid ();
-  g_autofree char *user = get_user_name (uid);
-  g_autofree int *folder_fds = plan != NULL ? g_new0 (int, plan->folders->len) : NULL;
-  g_autoptr (OwBubblewrapLaunch) launch = ow_bubblewrap_launch_new (uid, gid);
-  g_autoptr (GBytes) packed = NULL;
-  g_auto (GStrv) options = NULL;
-  g_auto (GStrv) targets = g_new0 (char *, 8);
-  OwBubblewrapLink links[8] = { 0 };
-  OwBubblewrapArgs args = {
-    .program = self->program, .plan = serve ? plan : NULL, .uid = uid, .user = user,
-    .disable_userns = raise->disable_userns, .links = links,
-  };
-
-  args.n_links = read_links (links, targets);
-  if (!hand_system (launch, &args, gid, error) ||
-      (serve && !hand_plan (launch, &args, folder_fds, error)))
-    return NULL;
-  options = ow_bubblewrap_args_options (&args);
-  packed = ow_bubblewrap_args_pack (options);
-  args.fds.args = ow_bubblewrap_launch_hand_data (launch, g_bytes_get_data (packed, NULL),
-                                                  g_bytes_get_size (packed), error);
-  if (args.fds.args < 0)
-    return NULL;
   g_clear_pointer (&raise->launch, ow_bubblewrap_launch_free);
-  raise->launch = g_steal_pointer (&launch);
-  return ow_bubblewrap_args_argv (&args);
+  return ow_bubblewrap_prepare (self->program, raise->plan, serve, raise->disable_userns,
+                                &raise->launch, error);
 }
 
 /* The environment of bwrap and the proxy themselves; by the mark a leftover is found. */
@@ -241,6 +120,27 @@ make_environment (const OwSandboxPlan *plan)
   if (plan != NULL)
     envp = g_environ_setenv (envp, "OPENWORKER_SANDBOX", plan->id, TRUE);
   return envp;
+}
+
+/* Whatever a program of the wall fails at, the wall cannot be used. Only what has been
+ * refused with a reason of its own and a person's stop are said as they are. Takes @reason. */
+static void
+refuse_start (GTask  *task,
+              GError *reason)
+{
+  GError *error = NULL;
+
+  if (g_error_matches (reason, OW_ERROR, OW_ERROR_INTERRUPTED) ||
+      g_error_matches (reason, OW_ERROR, OW_ERROR_REFUSED) ||
+      g_error_matches (reason, G_IO_ERROR, G_IO_ERROR_CANCELLED))
+    {
+      fail_task (task, reason);
+      return;
+    }
+  ow_error_setf (&error, OW_ERROR_REFUSED, "Install OpenWorker again if this stays.",
+                 REFUSED ": %s", reason->message);
+  g_error_free (reason);
+  fail_task (task, error);
 }
 
 static void run_trial (GTask *task);
@@ -273,7 +173,7 @@ take_trial (GTask           *task,
   shown = ow_text_visible (text);
   ow_bubblewrap_explain_read (&facts);
   ow_bubblewrap_explain (&facts, g_strstrip (shown), &error);
-  fail_task (task, error);
+  refuse_start (task, error);
   return TRUE;
 }
 
@@ -289,7 +189,7 @@ on_trial (GObject      *object,
 
   if (result == NULL)
     {
-      fail_task (task, error);
+      refuse_start (task, error);
       return;
     }
   if (take_trial (task, result))
@@ -309,7 +209,7 @@ run_trial (GTask *task)
   OwBubblewrapProvider *self = g_task_get_source_object (task);
   Raise *raise = g_task_get_task_data (task);
   GError *error = NULL;
-  g_auto (GStrv) argv = prepare_bwrap (self, raise, FALSE, &error);
+  g_auto (GStrv) argv = prepare (self, raise, FALSE, &error);
   g_auto (GStrv) envp = make_environment (raise->plan);
   OwProcessOptions options = {
     .argv = (const char * const *) argv, .envp = (const char * const *) envp,
@@ -318,31 +218,12 @@ run_trial (GTask *task)
 
   if (argv == NULL)
     {
-      fail_task (task, error);
+      refuse_start (task, error);
       return;
     }
   ow_bubblewrap_launch_apply (raise->launch, &options);
   ow_process_run_async (&options, TRIAL_MS, OUTPUT_CAP, g_task_get_cancellable (task), on_trial,
                         task);
-}
-
-/* Whatever a program of the wall fails at, the wall cannot be used; only a person's
- * stop is none of its faults. Takes @reason. */
-static void
-refuse_start (GTask  *task,
-              GError *reason)
-{
-  GError *error = NULL;
-
-  if (g_error_matches (reason, OW_ERROR, OW_ERROR_INTERRUPTED))
-    {
-      fail_task (task, reason);
-      return;
-    }
-  ow_error_setf (&error, OW_ERROR_REFUSED, "Install OpenWorker again if this stays.",
-                 REFUSED ": %s", reason->message);
-  g_error_free (reason);
-  fail_task (task, error);
 }
 
 static void
@@ -366,13 +247,15 @@ on_serve_ready (GObject      *object,
       return;
     }
   text = ow_ready_process_get_errors (OW_READY_PROCESS (object));
-  if (g_error_matches (reason, OW_ERROR, OW_ERROR_FAILED) && (g_str_has_prefix (text, "bwrap:") || g_str_has_prefix (text, OW_BUBBLEWRAP_LAUNCH_FAULT)))
+  if (g_error_matches (reason, OW_ERROR, OW_ERROR_FAILED) &&
+      (g_str_has_prefix (text, "bwrap:") ||
+       g_str_has_prefix (text, OW_BUBBLEWRAP_LAUNCH_FAULT)))
     {
       OwBubblewrapFacts facts;
 
       ow_bubblewrap_explain_read (&facts);
       ow_bubblewrap_explain (&facts, text, &error);
-      fail_task (task, error);
+      refuse_start (task, error);
       return;
     }
   refuse_start (task, g_steal_pointer (&reason));
@@ -398,7 +281,7 @@ start_serve (GTask *task)
   OwBubblewrapProvider *self = g_task_get_source_object (task);
   Raise *raise = g_task_get_task_data (task);
   GError *error = NULL;
-  g_auto (GStrv) argv = prepare_bwrap (self, raise, TRUE, &error);
+  g_auto (GStrv) argv = prepare (self, raise, TRUE, &error);
   g_auto (GStrv) envp = make_environment (raise->plan);
   OwProcessOptions options = {
     .argv = (const char * const *) argv, .envp = (const char * const *) envp,
@@ -408,20 +291,20 @@ start_serve (GTask *task)
 
   if (argv == NULL)
     {
-      fail_task (task, error);
+      refuse_start (task, error);
       return;
     }
   ow_bubblewrap_launch_apply (raise->launch, &options);
   process = ow_process_spawn (&options, &error);
   if (process == NULL)
     {
-      fail_task (task, error);
+      refuse_start (task, error);
       return;
     }
   raise->serve = ow_ready_process_new (process, "openworker-runner");
   if (!record_serve (raise->plan, process, &error))
     {
-      fail_task (task, error);
+      refuse_start (task, error);
       return;
     }
   ow_state_reach ("bwrap-started");
@@ -515,7 +398,7 @@ start_proxy (GTask *task)
 
   if (process == NULL)
     {
-      fail_task (task, error);
+      refuse_start (task, error);
       return;
     }
   raise->proxy = ow_ready_process_new (process, "openworker-proxy");
@@ -559,7 +442,7 @@ check_async (OwSandboxProvider  *provider,
   if (check_machine (self, NULL, &error))
     run_trial (task);
   else
-    fail_task (task, error);
+    refuse_start (task, error);
 }
 
 static gboolean
@@ -584,7 +467,7 @@ start_async (OwSandboxProvider  *provider,
   GError *error = NULL;
 
   if (!check_machine (self, plan, &error))
-    fail_task (task, error);
+    refuse_start (task, error);
   else if (userns_state == USERNS_UNKNOWN)
     run_trial (task);
   else

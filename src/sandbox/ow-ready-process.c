@@ -3,6 +3,7 @@
 
 #include "ow-ready-process-private.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -267,6 +268,9 @@ ow_ready_process_dispose (GObject *object)
   g_cancellable_cancel (self->closing);
   self->ended = TRUE;
   answer (self, g_error_new_literal (OW_ERROR, OW_ERROR_INTERRUPTED, "The start was given up"));
+  /* Our wait holds the process too until the main loop runs again, if it ever does. */
+  if (self->process != NULL)
+    ow_process_signal (self->process, SIGKILL);
   g_clear_object (&self->process);
   G_OBJECT_CLASS (ow_ready_process_parent_class)->dispose (object);
 }

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "ow-bubblewrap-prepare-private.h"
+
+#include <pwd.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ow-bubblewrap-args-private.h"
+#include "ow-seccomp-private.h"
+
+static char *
+get_user_name (uid_t uid)
+{
+  g_autofree char *buffer = g_malloc (16384);
+  struct passwd *found = NULL;
+  struct passwd entry;
+
+  if (getpwuid_r (uid, &entry, buffer, 16384, &found) != 0 || found == NULL)
+    return g_strdup (ow_bubblewrap_args_user (NULL));
+  return g_strdup (ow_bubblewrap_args_user (found->pw_name));
+}
+
+/* The system's top-level names, as they are on this machine: links on a merged /usr. */
+static guint
+read_links (OwBubblewrapLink *links,
+            char            **targets)
+{
+  static const char * const names[] = { "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32" };
+  guint n = 0;
+
+  for (gsize i = 0; i < G_N_ELEMENTS (names); i++)
+    {
+      struct stat st;
+
+      if (lstat (names[i], &st) != 0 || !(S_ISLNK (st.st_mode) || S_ISDIR (st.st_mode)))
+        continue;
+      targets[n] = S_ISLNK (st.st_mode) ? g_file_read_link (names[i], NULL) : NULL;
+      links[n].name = names[i];
+      links[n].target = targets[n];
+      n++;
+    }
+  return n;
+}
+
+static int
+hand_text (OwBubblewrapLaunch *launch,
+           const char         *text,
+           GError            **error)
+{
+  return ow_bubblewrap_launch_hand_data (launch, text, strlen (text), error);
+}
+
+static gboolean
+hand_system (OwBubblewrapLaunch *launch,
+             OwBubblewrapArgs   *args,
+             gid_t               gid,
+             GError            **error)
+{
+  g_autofree char *passwd = ow_bubblewrap_args_passwd (args->uid, gid, args->user,
+                                                       args->plan != NULL ? args->plan->home
+                                                                          : "/tmp");
+  g_autofree char *group = ow_bubblewrap_args_group (gid, args->user);
+  int filter = ow_seccomp_make_filter (error);
+
+  if (filter < 0)
+    return FALSE;
+  args->fds.seccomp = ow_bubblewrap_launch_hand_fd (launch, filter, error);
+  close (filter);
+  return args->fds.seccomp >= 0 &&
+         (args->fds.passwd = hand_text (launch, passwd, error)) >= 0 &&
+         (args->fds.group = hand_text (launch, group, error)) >= 0 &&
+         (args->fds.nsswitch = hand_text (launch, "passwd: files\ngroup: files\nhosts: files dns\n",
+                                          error)) >= 0 &&
+         (args->fds.hosts = hand_text (launch, "127.0.0.1 localhost openworker\n::1 localhost\n",
+                                       error)) >= 0 &&
+         (args->fds.resolv = hand_text (launch, "", error)) >= 0;
+}
+
+/* Checks each folder once more, by its descriptor, at the last moment before it is handed on. */
+static gboolean
+hand_plan (OwBubblewrapLaunch *launch,
+           OwBubblewrapArgs   *args,
+           int                *folder_fds,
+           GError            **error)
+{
+  const OwSandboxPlan *plan = args->plan;
+
+  for (guint i = 0; i < plan->folders->len; i++)
+    {
+      const OwFolder *folder = g_ptr_array_index (plan->folders, i);
+
+      if (!ow_folder_check (folder, error))
+        return FALSE;
+      folder_fds[i] = ow_bubblewrap_launch_hand_place (launch, folder->fd, error);
+      if (folder_fds[i] < 0)
+        return FALSE;
+    }
+  args->fds.folders = folder_fds;
+  return (args->fds.home = ow_bubblewrap_launch_hand_path (launch, plan->home, error)) >= 0 &&
+         (args->fds.run_dir = ow_bubblewrap_launch_hand_path (launch, plan->run_dir, error)) >= 0 &&
+         (args->fds.runner = ow_bubblewrap_launch_hand_path (launch, plan->runner, error)) >= 0;
+}
+
+char **
+ow_bubblewrap_prepare (const char          *program,
+                       const OwSandboxPlan *plan,
+                       gboolean             serve,
+                       gboolean             disable_userns,
+                       OwBubblewrapLaunch **launch_out,
+                       GError             **error)
+{
+  uid_t uid = plan != NULL ? plan->uid : geteuid ();
+  gid_t gid = plan != NULL ? plan->gid : getegid ();
+  g_autofree char *user = get_user_name (uid);
+  g_autofree int *folder_fds = plan != NULL ? g_new0 (int, plan->folders->len) : NULL;
+  g_autoptr (OwBubblewrapLaunch) launch = ow_bubblewrap_launch_new (uid, gid);
+  g_autoptr (GBytes) packed = NULL;
+  g_auto (GStrv) options = NULL;
+  g_auto (GStrv) targets = g_new0 (char *, 8);
+  OwBubblewrapLink links[8] = { 0 };
+  OwBubblewrapArgs args = {
+    .program = program, .plan = serve ? plan : NULL, .uid = uid, .user = user,
+    .disable_userns = disable_userns, .links = links,
+  };
+
+  args.n_links = read_links (links, targets);
+  if (!hand_system (launch, &args, gid, error) ||
+      (serve && !hand_plan (launch, &args, folder_fds, error)))
+    return NULL;
+  options = ow_bubblewrap_args_options (&args);
+  packed = ow_bubblewrap_args_pack (options);
+  args.fds.args = ow_bubblewrap_launch_hand_data (launch, g_bytes_get_data (packed, NULL),
+                                                  g_bytes_get_size (packed), error);
+  if (args.fds.args < 0)
+    return NULL;
+  *launch_out = g_steal_pointer (&launch);
+  return ow_bubblewrap_args_argv (&args);
+}
