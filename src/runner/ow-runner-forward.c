@@ -16,6 +16,9 @@
 
 #define CONNECTIONS_MAX 256u
 #define BUFFER_SIZE     65536u
+/* A socket whose owner is slow to accept says "again": asked anew, so often. */
+#define RETRY_MS        10
+#define RETRIES_MAX     500
 
 typedef struct _Connection Connection;
 
@@ -38,6 +41,8 @@ typedef struct {
 struct _Connection {
   OwRunnerForward *forward;
   Connection      *next;
+  OwRunnerTimer    retry;
+  unsigned int     retries;
   End              ends[2];
 };
 
@@ -64,6 +69,7 @@ connection_free (Connection *self)
           break;
         }
     }
+  ow_runner_loop_stop_timer (forward->loop, &self->retry);
   for (int i = 0; i < 2; i++)
     {
       ow_runner_loop_remove (forward->loop, self->ends[i].source);
@@ -161,6 +167,33 @@ on_end_ready (uint32_t events,
 }
 
 static void
+try_connect (void *user_data)
+{
+  Connection *self = user_data;
+  OwRunnerForward *forward = self->forward;
+
+  if (connect (self->ends[1].fd, (struct sockaddr *) &forward->address,
+               sizeof forward->address) < 0)
+    {
+      if (errno == EAGAIN && self->retries++ < RETRIES_MAX)
+        ow_runner_loop_start_timer (forward->loop, &self->retry, RETRY_MS);
+      else
+        connection_free (self);
+      return;
+    }
+  for (int i = 0; i < 2; i++)
+    {
+      self->ends[i].source = ow_runner_loop_add (forward->loop, self->ends[i].fd, EPOLLIN,
+                                                 on_end_ready, &self->ends[i]);
+      if (self->ends[i].source == NULL)
+        {
+          connection_free (self);
+          return;
+        }
+    }
+}
+
+static void
 start_connection (OwRunnerForward *self,
                   int              fd)
 {
@@ -173,33 +206,17 @@ start_connection (OwRunnerForward *self,
     }
   connection->forward = self;
   connection->next = self->connections;
+  connection->retry = (OwRunnerTimer) { .func = try_connect, .user_data = connection };
   self->connections = connection;
   self->n++;
   for (int i = 0; i < 2; i++)
-    {
-      connection->ends[i].connection = connection;
-      connection->ends[i].fd = -1;
-    }
+    connection->ends[i].connection = connection;
   connection->ends[0].fd = fd;
   connection->ends[1].fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (connection->ends[1].fd < 0
-      || connect (connection->ends[1].fd, (struct sockaddr *) &self->address,
-                  sizeof self->address) < 0)
-    {
-      connection_free (connection);
-      return;
-    }
-  for (int i = 0; i < 2; i++)
-    {
-      connection->ends[i].source = ow_runner_loop_add (self->loop, connection->ends[i].fd,
-                                                       EPOLLIN, on_end_ready,
-                                                       &connection->ends[i]);
-      if (connection->ends[i].source == NULL)
-        {
-          connection_free (connection);
-          return;
-        }
-    }
+  if (connection->ends[1].fd < 0)
+    connection_free (connection);
+  else
+    try_connect (connection);
 }
 
 static void

@@ -145,7 +145,8 @@ ow_runner_proxy_parse (const char *url,
   host[length] = '\0';
   start = end + (*end == ']' ? 2 : 1);
   length = strspn (start, "0123456789");
-  if (length == 0 || length >= sizeof digits || (start[length] != '\0' && strcmp (start + length, "/") != 0))
+  if (length == 0 || length >= sizeof digits
+      || (start[length] != '\0' && strcmp (start + length, "/") != 0))
     return false;
   memcpy (digits, start, length);
   digits[length] = '\0';

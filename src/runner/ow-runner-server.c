@@ -243,7 +243,8 @@ task_new (OwRunnerServer *self,
     return NULL;
   /* The dot keeps our own ids apart from all that a client can name. */
   snprintf (unnamed, sizeof unnamed, ".%u", ++self->unnamed);
-  *task = (OwRunnerTask) { .runner = self->runner, .server = self, .named = call_id != NULL, .lossless = lossless,
+  *task = (OwRunnerTask) { .runner = self->runner, .server = self, .named = call_id != NULL,
+                           .lossless = lossless,
                            .pace = { .func = on_pace, .user_data = task } };
   task->output = ow_runner_output_new (task->named, OW_RUNNER_TEXT_MAX - 64 * 1024,
                                        lossless ? LOSSLESS_WAITING_MAX
