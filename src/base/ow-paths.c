@@ -100,13 +100,18 @@ char *
 ow_paths_get_libexec (const char *program)
 {
   const char *dir = g_getenv ("OPENWORKER_LIBEXEC");
+  g_autofree char *path = NULL;
+  g_autofree char *real = NULL;
 
   g_return_val_if_fail (program != NULL && strchr (program, '/') == NULL, NULL);
 
   if (dir == NULL || !g_path_is_absolute (dir))
     dir = OW_LIBEXECDIR;
 
-  return g_build_filename (dir, program, NULL);
+  path = g_build_filename (dir, program, NULL);
+  /* A sandbox binds the program itself, so a link is followed here and not there. */
+  real = realpath (path, NULL);
+  return g_strdup (real != NULL ? real : path);
 }
 
 static gboolean

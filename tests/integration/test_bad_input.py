@@ -316,6 +316,15 @@ def libexec(account, workspace, programs, **replaced):
     return {"OPENWORKER_LIBEXEC": place}
 
 
+def test_programs_behind_links_work(account, workspace, openworker, programs):
+    place = account.mkdir(workspace.path / "links")
+    for program in (programs / "libexec").iterdir():
+        (place / program.name).symlink_to(program)
+    done = account.run([openworker, "sandbox", "exec", "--provider", "bubblewrap", "--folder",
+                        workspace.folder, "--", "true"], env={"OPENWORKER_LIBEXEC": place})
+    assert done.returncode == 0, done.stderr
+
+
 HELLO = ('{"jsonrpc":"2.0","method":"notifications/openworker/hello","params":'
          '{"instance":"0123456789abcdef0123456789abcdef","version":"9.9.9","pid":1}}')
 

@@ -22,7 +22,7 @@ char *ow_paths_get_store_file       (void); /* data/sessions.sqlite */
 char *ow_paths_get_runtime_dir      (void);
 
 /* Full path of a program of ours in libexec: $OPENWORKER_LIBEXEC (the tree's build,
- * tests) else the installed place. */
+ * tests) else the installed place; links are resolved where the program is there. */
 char *ow_paths_get_libexec          (const char *program);
 
 /* Creates @path and its missing parents, each new one 0700. An existing @path must be
