@@ -207,15 +207,16 @@ static void
 test_replace_all_large (void)
 {
   Files *files = files_new ();
-  gsize length = 8 * 1024 * 1024;
+  gsize length = 512 * 1024;
   g_autofree char *content = g_strnfill (length, 'a');
+  g_autofree char *longer = g_strnfill (6000, 'b');
   g_autofree char *kept = NULL;
 
   for (gsize i = 79; i < length; i += 80)
     content[i] = '\n';
   files_put_bytes (files, "work/big", content, length);
-  files_call (files, "edit", "{'path': 'big', 'old_text': 'a', 'new_text': 'aaaaaaaa',"
-              " 'replace_all': true}");
+  files_call (files, "edit", "{'path': 'big', 'old_text': '\\n', 'new_text': '%s',"
+              " 'replace_all': true}", longer);
   files_assert_refused (files, "32 MiB");
   kept = files_get (files, "work/big");
   g_assert_true (memcmp (kept, content, length) == 0);
