@@ -19,6 +19,8 @@
 
 #define MEMORY_MAX (2ull * 1024 * 1024 * 1024)
 #define TOOL_MAX_MS (120 * 1000)
+/* The roots are opened first, so their descriptors are low. */
+#define KEPT_FDS_MAX 512
 
 /* One function in a child process, its answer coming back as one JSON text. */
 typedef struct {
@@ -54,6 +56,22 @@ write_all (int         fd,
     }
 }
 
+/* A copy of a client's socket here would keep that client from seeing its end. */
+static void
+close_others (const OwRunnerRoots *roots)
+{
+  for (int fd = 3; fd < KEPT_FDS_MAX; fd++)
+    {
+      bool keep = false;
+
+      for (size_t i = 0; i < roots->n && !keep; i++)
+        keep = fd == roots->fds[i];
+      if (!keep)
+        close (fd);
+    }
+  close_range (KEPT_FDS_MAX, ~0u, 0);
+}
+
 static void
 child_main (const OwRunnerRoots *roots,
             OwRunnerForkFunc     func,
@@ -70,6 +88,11 @@ child_main (const OwRunnerRoots *roots,
   signal (SIGPIPE, SIG_IGN);
   if (getppid () != parent)
     _exit (1);
+  /* stdin is the one descriptor that no tool needs. */
+  if (dup2 (fd, STDIN_FILENO) < 0)
+    _exit (1);
+  fd = STDIN_FILENO;
+  close_others (roots);
 #ifndef __SANITIZE_ADDRESS__
   struct rlimit memory = { .rlim_cur = MEMORY_MAX, .rlim_max = MEMORY_MAX };
 

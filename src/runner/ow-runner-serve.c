@@ -24,6 +24,7 @@
 #define LEASE_DEFAULT_S 600
 #define LEASE_MAX_S     (7 * 24 * 3600)
 #define KILL_MAX_MS     5000
+#define FOLDERS_MAX     256u
 
 typedef struct {
   const char **items; /* (owned), as long as argv */
@@ -138,6 +139,8 @@ parse_options (Options *options,
     return usage ("Exactly one of --socket and --stdio is needed", NULL);
   if (options->folders.n == 0)
     return usage ("At least one --folder or --folder-ro is needed", NULL);
+  if (options->folders.n > FOLDERS_MAX)
+    return usage ("There are too many folders: 256 are the most", NULL);
   if ((options->proxy_socket != NULL) != (options->proxy_port != 0))
     return usage ("--proxy-socket and --proxy-port go together", NULL);
   if (!options->landlock && (options->landlock_ro.n > 0 || options->landlock_rw.n > 0))

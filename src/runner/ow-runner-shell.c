@@ -473,7 +473,7 @@ make_script (OwRunnerShell *self,
   return script;
 }
 
-static void
+static bool
 make_nonce (OwRunnerShell *self)
 {
   unsigned char bytes[16];
@@ -482,9 +482,10 @@ make_nonce (OwRunnerShell *self)
   while (read (self->nonce_fds[0], rest, sizeof rest) > 0)
     ;
   if (getrandom (bytes, sizeof bytes, 0) != (ssize_t) sizeof bytes)
-    memset (bytes, 0, sizeof bytes);
+    return false;
   for (size_t i = 0; i < sizeof bytes; i++)
     snprintf (self->nonce + 2 * i, 3, "%02x", bytes[i]);
+  return true;
 }
 
 static void
@@ -573,8 +574,7 @@ try_start (OwRunnerShell *self)
   self->started_ticks = ow_runner_process_now ();
   self->timed_out = false;
   self->stopping = false;
-  make_nonce (self);
-  script = make_script (self, command->text, first, &length);
+  script = make_nonce (self) ? make_script (self, command->text, first, &length) : NULL;
   self->restore = false;
   if (script == NULL || !send_script (self, script, length))
     {
