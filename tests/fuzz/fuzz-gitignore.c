@@ -12,7 +12,7 @@
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
 
 /* The first line is a path, the rest the rules; the path is also matched against the
- * rules as one pattern with braces. A rule that says the path itself leaves it out. */
+ * rules as one pattern with braces. */
 int
 LLVMFuzzerTestOneInput (const uint8_t *data,
                         size_t         size)
