@@ -7,8 +7,8 @@
 
 /* Follows one session from its start command to its end for a command of this face:
  * starts it, hands its events to @event, stops it on SIGINT or SIGTERM, answers
- * requests for consent, and ends with the session's exit status. Owns itself until the face finishes;
- * the face ends with it. Main thread. */
+ * requests for consent, and ends the face with the session's exit status. It lives as long
+ * as the program. Main thread. */
 
 typedef struct _OwWatch OwWatch;
 

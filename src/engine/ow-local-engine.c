@@ -8,14 +8,12 @@
 #include "base/ow-paths.h"
 #include "config/ow-config.h"
 #include "ow-engine-params-private.h"
+#include "ow-engine-records-private.h"
 #include "sandbox/ow-network-profile.h"
 #include "sandbox/ow-prove.h"
 #include "sandbox/ow-registry.h"
 #include "session/ow-session.h"
 #include "session/ow-store.h"
-
-/* Records that audit.show gives at most; the newest stay. */
-#define MAX_SHOWN_RECORDS 100000
 
 struct _OwLocalEngine
 {
@@ -53,13 +51,6 @@ work_free (gpointer data)
   g_clear_object (&work->cancellable);
   g_clear_object (&work->session);
   g_free (work);
-}
-
-static void
-return_json (GTask  *task,
-             json_t *result)
-{
-  g_task_return_pointer (task, result, (GDestroyNotify) json_decref);
 }
 
 /* Opens the store and the audit, and first of all puts right what a killed run left:
@@ -261,7 +252,7 @@ start_work (OwLocalEngine *self,
       return;
     }
 
-  return_json (task, json_pack ("{s:s}", "session", ow_session_get_id (work->session)));
+  ow_engine_return_json (task, json_pack ("{s:s}", "session", ow_session_get_id (work->session)));
   if (exec)
     ow_session_exec_async (work->session, (const char * const *) params->argv,
                            work->cancellable, work_done, g_object_ref (self));
@@ -302,7 +293,7 @@ session_stop (OwLocalEngine *self,
     }
   if (work != NULL)
     g_cancellable_cancel (work->cancellable);
-  return_json (task, json_pack ("{s:b}", "stopped", work != NULL));
+  ow_engine_return_json (task, json_pack ("{s:b}", "stopped", work != NULL));
 }
 
 static void
@@ -316,7 +307,7 @@ session_list (OwLocalEngine *self,
   if (list == NULL)
     g_task_return_error (task, g_steal_pointer (&error));
   else
-    return_json (task, json_pack ("{s:o}", "sessions", list));
+    ow_engine_return_json (task, json_pack ("{s:o}", "sessions", list));
 }
 
 static void
@@ -340,7 +331,7 @@ session_show (OwLocalEngine *self,
   events = json_array ();
   for (guint i = 0; i < ow_event_list_get_n (list); i++)
     json_array_append_new (events, ow_event_to_json (ow_event_list_get (list, i)));
-  return_json (task, json_pack ("{s:o}", "events", events));
+  ow_engine_return_json (task, json_pack ("{s:o}", "events", events));
 }
 
 static void
@@ -371,7 +362,7 @@ consent_answer (OwLocalEngine *self,
   while (!taken && g_hash_table_iter_next (&iter, NULL, &value))
     taken = ow_consent_answer (ow_session_get_consent (((Work *) value)->session), request,
                                decision, ow_json_get_string (params, "reason", NULL));
-  return_json (task, json_pack ("{s:b}", "taken", taken));
+  ow_engine_return_json (task, json_pack ("{s:b}", "taken", taken));
 }
 
 static void
@@ -387,14 +378,14 @@ config_get (OwLocalEngine *self,
       g_task_return_error (task, g_steal_pointer (&error));
       return;
     }
-  return_json (task,
-               json_pack ("{s:s?, s:s}",
-                          "provider",
-                          ow_config_get_provider (config) == OW_PROVIDER_UNSET
+  ow_engine_return_json (task,
+                         json_pack ("{s:s?, s:s}",
+                                    "provider",
+                                    ow_config_get_provider (config) == OW_PROVIDER_UNSET
                           ? NULL
                           : ow_provider_kind_to_string (ow_config_get_provider (config)),
-                          "profile",
-                          ow_network_profile_to_string (ow_config_get_profile (config))));
+                                    "profile",
+                                    ow_network_profile_to_string (ow_config_get_profile (config))));
 }
 
 static void
@@ -414,7 +405,7 @@ prove_done (GObject      *source,
     }
   for (size_t i = 0; i < json_array_size (claims); i++)
     all = all && ow_json_get_bool (json_array_get (claims, i), "held", FALSE);
-  return_json (task, json_pack ("{s:b, s:o}", "held", all, "claims", claims));
+  ow_engine_return_json (task, json_pack ("{s:b, s:o}", "held", all, "claims", claims));
 }
 
 static void
@@ -453,85 +444,13 @@ sandbox_prove (OwLocalEngine *self,
                       prove_done, g_object_ref (task));
 }
 
-static void
-audit_verify (OwLocalEngine *self,
-              const json_t  *params,
-              GTask         *task)
-{
-  g_autoptr (GError) error = NULL;
-  g_autofree char *path = ow_paths_get_audit_file ();
-  g_autoptr (OwAuditReport) report = ow_audit_verify (path, &error);
-  json_t *open_calls;
-
-  if (report == NULL)
-    {
-      g_task_return_error (task, g_steal_pointer (&error));
-      return;
-    }
-  open_calls = json_array ();
-  for (guint i = 0; i < report->open_calls->len; i++)
-    json_array_append_new (open_calls, json_string (g_ptr_array_index (report->open_calls, i)));
-  return_json (task,
-               json_pack ("{s:b, s:I, s:I, s:I, s:I, s:I, s:s?, s:o, s:s}",
-                          "clean", ow_audit_report_is_clean (report),
-                          "records", (json_int_t) report->n_records,
-                          "anchored", (json_int_t) report->n_anchored,
-                          "damaged", (json_int_t) report->n_damaged,
-                          "broken", (json_int_t) report->n_broken,
-                          "first_bad_line", (json_int_t) report->first_bad_line,
-                          "head", report->head,
-                          "open", open_calls,
-                          "file", path));
-}
-
-typedef struct
-{
-  json_t     *records;  /* (owned) */
-  const char *session;  /* (nullable) */
-} ShowData;
-
-static gboolean
-show_record (guint64   n,
-             OwEvent  *event,
-             gpointer  user_data)
-{
-  ShowData *data = user_data;
-
-  if (data->session != NULL && g_strcmp0 (data->session, ow_event_get_session (event)) != 0)
-    return TRUE;
-  if (json_array_size (data->records) >= MAX_SHOWN_RECORDS)
-    json_array_remove (data->records, 0);
-  json_array_append_new (data->records,
-                         json_pack ("{s:I, s:o}", "n", (json_int_t) n,
-                                    "event", ow_event_to_json (event)));
-  return TRUE;
-}
-
-static void
-audit_show (OwLocalEngine *self,
-            const json_t  *params,
-            GTask         *task)
-{
-  g_autoptr (GError) error = NULL;
-  g_autofree char *path = ow_paths_get_audit_file ();
-  ShowData data = { json_array (), ow_json_get_string (params, "session", NULL) };
-
-  if (!ow_audit_foreach (path, show_record, &data, &error))
-    {
-      json_decref (data.records);
-      g_task_return_error (task, g_steal_pointer (&error));
-      return;
-    }
-  return_json (task, json_pack ("{s:o}", "records", data.records));
-}
-
 static const struct
 {
   const char  *name;
   CommandFunc  func;
 } COMMANDS[] = {
-  { "audit.show", audit_show },
-  { "audit.verify", audit_verify },
+  { "audit.show", ow_engine_records_show },
+  { "audit.verify", ow_engine_records_verify },
   { "config.get", config_get },
   { "consent.answer", consent_answer },
   { "sandbox.prove", sandbox_prove },

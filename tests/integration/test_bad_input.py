@@ -270,13 +270,13 @@ def test_project_file_cannot_change_the_wall(ordinary_user, workspace, openworke
     check(done, 69, "Nothing is set")
 
 
-def shell_in(account, argv, script, **options):
-    """Runs @argv after @script made a private mount or user namespace what it should be."""
-    quoted = " ".join(f"'{word}'" for word in (argv if options.get("plain") else account.argv(argv)))
-    return subprocess.run(["sh", "-c", f"{script}\nexec {quoted}"] if not options.get("unshare") else
-                          ["unshare", *options["unshare"], "sh", "-c", f"{script}\nexec {quoted}"],
-                          env=account.env(), cwd=account.workspace.path, capture_output=True, text=True,
-                          timeout=scaled(60), check=False)
+def shell_in(account, argv, script, unshare, as_caller=False):
+    """Runs @argv in namespaces of its own after @script made them what they should be."""
+    words = argv if as_caller else account.argv(argv)
+    quoted = " ".join(f"'{word}'" for word in words)
+    return subprocess.run(["unshare", *unshare, "sh", "-c", f"{script}\nexec {quoted}"],
+                          env=account.env(), cwd=account.workspace.path, capture_output=True,
+                          text=True, timeout=scaled(60), check=False)
 
 
 @pytest.mark.root
@@ -298,7 +298,7 @@ def test_no_user_namespaces(account, workspace, openworker):
     done = shell_in(account, [openworker, "sandbox", "exec", "--provider", "bubblewrap", "--folder",
                                     workspace.folder, "--", "true"],
                     "echo 0 > /proc/sys/user/max_user_namespaces",
-                    unshare=["--user", "--map-root-user"], plain=True)
+                    unshare=["--user", "--map-root-user"], as_caller=True)
     check(done, 69, "Sessions on this machine are refused", "user namespaces")
 
 
@@ -333,18 +333,21 @@ HELLO = ('{"jsonrpc":"2.0","method":"notifications/openworker/hello","params":'
     ({"runner": None}, "openworker-runner"),
     ({"proxy": None}, "openworker-proxy"),
     ({"runner": "#!/bin/sh\nexit 3\n"}, "runner"),
-    ({"runner": "#!/bin/sh\ncase $1 in attach) echo '" + HELLO + "'; sleep 5;; serve) echo ready; sleep 30;; esac\n"}, "9.9.9"),
+    ({"runner": "#!/bin/sh\ncase $1 in attach) echo '" + HELLO + "'; sleep 5;; "
+                "serve) echo ready; sleep 30;; esac\n"}, "9.9.9"),
     ({"runner": "#!/bin/sh\nsleep 30\n"}, "runner"),
     ({"proxy": "#!/bin/sh\nexit 4\n"}, "proxy"),
 ])
-def test_program_missing_or_of_another_version(ordinary_user, workspace, exec_in, programs, replaced, words):
+def test_program_missing_or_of_another_version(ordinary_user, workspace, exec_in, programs,
+                                               replaced, words):
     env = libexec(ordinary_user, workspace, programs, **replaced)
     check(exec_in(workspace.folder, env=env), 69, words)
 
 
 def test_disk_full_runs_nothing(ordinary_user, workspace, openworker):
     """A38, R01: a record that cannot be stored stops the call."""
-    script = f"ulimit -f 0; exec '{openworker}' sandbox exec --provider bubblewrap --folder '{workspace.folder}' -- touch '{workspace.folder}/made'"
+    script = (f"ulimit -f 0; exec '{openworker}' sandbox exec --provider bubblewrap "
+              f"--folder '{workspace.folder}' -- touch '{workspace.folder}/made'")
     done = ordinary_user.run(["sh", "-c", script])
     assert done.returncode not in (0, 69 + 128)
     assert not (workspace.folder / "made").exists()
