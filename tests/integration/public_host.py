@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: The OpenWorker authors
 """Run in a network and mount namespace of its own by test_wall.py: gives an interface that
-leads nowhere a public address, points two names at it, serves TLS there with a test CA whose certificate it leaves as
-folder/ca.pem, tries both names as a control, and then runs the command given.
+leads nowhere a public address, points two names at it, serves TLS there with a test CA whose
+certificate it leaves as folder/ca.pem, tries both names as a control, and then runs the
+command given.
 
     public_host.py WORKSPACE UID GID -- COMMAND…
 """
