@@ -402,8 +402,8 @@ on_started (GObject      *source,
 
   if (!ow_sandbox_start_finish (OW_SANDBOX (source), result, &error))
     {
-      /* A person's stop comes out of the start as GIO's own error. */
-      if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
+      /* Whatever a start that was stopped says, what happened is that a person stopped it. */
+      if (g_cancellable_is_cancelled (g_task_get_cancellable (self->task)))
         {
           g_clear_error (&error);
           ow_error_set (&error, OW_ERROR_INTERRUPTED, "The session was stopped",
