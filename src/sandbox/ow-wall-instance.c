@@ -3,7 +3,15 @@
 
 #include "ow-wall-instance-private.h"
 
-#define GRACE_MS 2000
+#include <glib-unix.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define GRACE_MS   2000
+#define DISPOSE_MS 500
 
 struct _OwWallInstance {
   GObject parent_instance;
@@ -12,6 +20,7 @@ struct _OwWallInstance {
   OwReadyProcess *proxy;        /* (owned) (nullable) */
   char          **attach_argv;  /* (owned) */
   GPid            main_pid;
+  int             inner_fd;     /* pidfd of the first process inside, -1: none */
   gboolean        over;
   char           *reason;       /* (owned) (nullable) */
 };
@@ -21,6 +30,28 @@ static void ow_wall_instance_iface_init (OwSandboxInstanceInterface *iface);
 G_DEFINE_FINAL_TYPE_WITH_CODE (OwWallInstance, ow_wall_instance, G_TYPE_OBJECT,
                                G_IMPLEMENT_INTERFACE (OW_TYPE_SANDBOX_INSTANCE,
                                                       ow_wall_instance_iface_init))
+
+/* The child of bwrap is the first process of the inside. All others there end with it,
+ * and it is not gone before they are; bwrap itself can be gone long before. */
+static int
+open_inner (GPid main_pid)
+{
+  g_autofree char *name = g_strdup_printf ("/proc/%d/task/%d/children", main_pid, main_pid);
+  g_autofree char *text = NULL;
+  long pid;
+
+  if (!g_file_get_contents (name, &text, NULL, NULL))
+    return -1;
+  pid = strtol (text, NULL, 10);
+  return pid > 1 ? (int) syscall (SYS_pidfd_open, pid, 0) : -1;
+}
+
+static void
+kill_inner (OwWallInstance *self)
+{
+  if (self->inner_fd >= 0)
+    syscall (SYS_pidfd_send_signal, self->inner_fd, SIGKILL, NULL, 0);
+}
 
 static void
 drop_children (OwWallInstance *self)
@@ -53,6 +84,7 @@ on_ended (OwReadyProcess *process,
     return;
   self->over = TRUE;
   self->reason = g_strdup (reason);
+  kill_inner (self);
   drop_children (self);
   g_idle_add_full (G_PRIORITY_DEFAULT_IDLE, tell_end, g_object_ref (self), g_object_unref);
 }
@@ -72,7 +104,17 @@ ow_wall_instance_dispose (GObject *object)
   OwWallInstance *self = OW_WALL_INSTANCE (object);
 
   self->over = TRUE;
+  kill_inner (self);
   drop_children (self);
+  /* Dropped without a stop: its folders are removed next, so nothing may write there. The
+   * wait is short, all of it has been killed. */
+  if (self->inner_fd >= 0)
+    {
+      struct pollfd gone = { .fd = self->inner_fd, .events = POLLIN };
+
+      poll (&gone, 1, DISPOSE_MS);
+      close (g_steal_fd (&self->inner_fd));
+    }
   G_OBJECT_CLASS (ow_wall_instance_parent_class)->dispose (object);
 }
 
@@ -96,6 +138,7 @@ ow_wall_instance_class_init (OwWallInstanceClass *klass)
 static void
 ow_wall_instance_init (OwWallInstance *self)
 {
+  self->inner_fd = -1;
 }
 
 static const char * const *
@@ -137,12 +180,32 @@ on_main_stopped (GObject      *object,
 }
 
 static void
+stop_main (GTask *task)
+{
+  OwWallInstance *self = g_task_get_source_object (task);
+
+  ow_process_stop_async (ow_ready_process_get_process (self->main_process), GRACE_MS,
+                         on_main_stopped, task);
+}
+
+/* Also after a time in which the kernel should have done it. */
+static gboolean
+on_inner_gone (int          fd,
+               GIOCondition condition,
+               gpointer     user_data)
+{
+  stop_main (user_data);
+  return G_SOURCE_REMOVE;
+}
+
+static void
 stop_async (OwSandboxInstance  *instance,
             GAsyncReadyCallback callback,
             gpointer            user_data)
 {
   OwWallInstance *self = OW_WALL_INSTANCE (instance);
   GTask *task = g_task_new (self, NULL, callback, user_data);
+  GSource *gone;
 
   g_task_set_source_tag (task, stop_async);
   if (self->main_process == NULL || self->over)
@@ -153,8 +216,17 @@ stop_async (OwSandboxInstance  *instance,
       return;
     }
   self->over = TRUE;
-  ow_process_stop_async (ow_ready_process_get_process (self->main_process), GRACE_MS,
-                         on_main_stopped, task);
+  if (self->inner_fd < 0)
+    {
+      stop_main (task);
+      return;
+    }
+  kill_inner (self);
+  gone = g_unix_fd_source_new (self->inner_fd, G_IO_IN);
+  g_source_set_ready_time (gone, g_get_monotonic_time () + GRACE_MS * G_TIME_SPAN_MILLISECOND);
+  g_source_set_callback (gone, G_SOURCE_FUNC (on_inner_gone), task, NULL);
+  g_source_attach (gone, g_task_get_context (task));
+  g_source_unref (gone);
 }
 
 static gboolean
@@ -186,6 +258,8 @@ ow_wall_instance_new (const OwSandboxPlan *plan,
   self->main_process = main_process;
   self->proxy = proxy;
   self->main_pid = ow_process_get_pid (ow_ready_process_get_process (main_process));
+  if (proxy != NULL)
+    self->inner_fd = open_inner (self->main_pid);
   self->attach_argv = g_new0 (char *, 5);
   self->attach_argv[0] = g_strdup (plan->runner);
   self->attach_argv[1] = g_strdup ("attach");
