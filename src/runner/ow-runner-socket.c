@@ -32,6 +32,31 @@ make_address (const char         *path,
   return true;
 }
 
+/* Connects to what lies at @path itself. The folder is the sandbox's, so the socket may have been
+ * replaced by a link that leads to any socket of this machine, and we stand outside. */
+static bool
+connect_itself (int         fd,
+                const char *path)
+{
+  struct sockaddr_un address = { .sun_family = AF_UNIX };
+  struct stat info;
+  bool connected;
+  int place = open (path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+  if (place < 0)
+    return false;
+  if (fstat (place, &info) < 0 || !S_ISSOCK (info.st_mode))
+    {
+      close (place);
+      errno = ENOTSOCK;
+      return false;
+    }
+  snprintf (address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d", place);
+  connected = connect (fd, (struct sockaddr *) &address, sizeof address) == 0;
+  close (place);
+  return connected;
+}
+
 int
 ow_runner_socket_connect (const char *path,
                           char        error[OW_RUNNER_ERROR_SIZE])
@@ -42,7 +67,7 @@ ow_runner_socket_connect (const char *path,
   if (!make_address (path, &address, error))
     return -1;
   fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd >= 0 && connect (fd, (struct sockaddr *) &address, sizeof address) == 0)
+  if (fd >= 0 && connect_itself (fd, path))
     return fd;
   snprintf (error, OW_RUNNER_ERROR_SIZE, "Nobody answers at \"%.300s\": %s.", path,
             strerror (errno));

@@ -261,3 +261,32 @@ def test_connect_through_what_is_no_proxy(ordinary_user, workspace, runner, answ
     done = ordinary_user.run([runner, "connect", "good.test", "22"],
                              env={"HTTPS_PROXY": f"http://{host}:{port}"})
     assert (done.returncode, done.stdout) == (1, "") and "without an answer" in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["link", "link in a chain", "file", "fifo", "folder", "nothing"])
+def test_attach_connects_to_a_socket_and_to_nothing_that_leads_to_one(
+        ordinary_user, workspace, runner, answering, kind):
+    """The folder of the runner's socket is the sandbox's: a link put there may lead to any
+    socket of the machine, and attach runs outside."""
+    secret = workspace.path / "secret.sock"
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(secret))
+    ordinary_user.give(secret)
+    answering(listener, lambda link: (link.sendall(b"the machine's own\n"), link.close()))
+    place = workspace.runtime / "runner.sock"
+    if kind == "link":
+        place.symlink_to(secret)
+    elif kind == "link in a chain":
+        (workspace.runtime / "step").symlink_to(secret)
+        place.symlink_to("step")
+    elif kind == "file":
+        ordinary_user.write(place, "x")
+    elif kind == "fifo":
+        os.mkfifo(place)
+    elif kind == "folder":
+        place.mkdir()
+    done = ordinary_user.run([runner, "attach", "--socket", place], timeout=20)
+    assert done.returncode == 1
+    assert "machine's own" not in done.stdout and "Nobody answers" in done.stderr
+    control = ordinary_user.run([runner, "attach", "--socket", secret], timeout=20)
+    assert control.stdout == "the machine's own\n"
