@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 /* The processes that somebody waits for. Any other child that ends (an orphan that
@@ -16,11 +17,11 @@ typedef void (*OwRunnerChildFunc) (int   status,
 
 OwRunnerChildren *ow_runner_children_new     (void);
 void              ow_runner_children_free    (OwRunnerChildren *self);
-int               ow_runner_children_watch   (OwRunnerChildren *self,
+void              ow_runner_children_watch   (OwRunnerChildren *self,
                                               pid_t             pid,
                                               OwRunnerChildFunc func,
                                               void             *user_data);
 /* Whether somebody waits for @pid: it is one of the runner's own, no orphan. */
-int               ow_runner_children_is_ours (OwRunnerChildren *self,
+bool              ow_runner_children_is_ours (OwRunnerChildren *self,
                                               pid_t             pid);
 void              ow_runner_children_reap    (OwRunnerChildren *self);

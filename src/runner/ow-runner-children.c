@@ -40,7 +40,7 @@ ow_runner_children_free (OwRunnerChildren *self)
   free (self);
 }
 
-int
+void
 ow_runner_children_watch (OwRunnerChildren *self,
                           pid_t             pid,
                           OwRunnerChildFunc func,
@@ -48,23 +48,23 @@ ow_runner_children_watch (OwRunnerChildren *self,
 {
   Watch *watch = malloc (sizeof *watch);
 
+  /* A child whose end nobody hears of would be a call without an end. */
   if (watch == NULL)
-    return 0;
+    abort ();
   *watch = (Watch) { .next = self->watches, .pid = pid, .func = func, .user_data = user_data };
   self->watches = watch;
-  return 1;
 }
 
-int
+bool
 ow_runner_children_is_ours (OwRunnerChildren *self,
                             pid_t             pid)
 {
   for (Watch *watch = self->watches; watch != NULL; watch = watch->next)
     {
       if (watch->pid == pid)
-        return 1;
+        return true;
     }
-  return 0;
+  return false;
 }
 
 void

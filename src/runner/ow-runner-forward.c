@@ -266,7 +266,10 @@ ow_runner_forward_new (OwRunnerLoop *loop,
       return NULL;
     }
   self->source = ow_runner_loop_add (loop, self->listen_fd, EPOLLIN, on_connection, self);
-  return self;
+  if (self->source != NULL)
+    return self;
+  ow_runner_forward_free (self);
+  return NULL;
 }
 
 void

@@ -38,20 +38,22 @@ ow_runner_process_reset (void)
     signal (number, SIG_DFL);
   sigemptyset (&none);
   sigprocmask (SIG_SETMASK, &none, NULL);
-  prctl (PR_SET_PDEATHSIG, SIGKILL);
+  if (prctl (PR_SET_PDEATHSIG, SIGKILL) < 0)
+    _exit (127);
 }
 
-static void
+/* A child must not run with a descriptor of ours in this one's place: over --stdio that
+ * would be the client's own stream. */
+static bool
 put_at (int from,
         int to)
 {
   if (from < 0)
     from = open ("/dev/null", to == STDIN_FILENO ? O_RDONLY | O_CLOEXEC
                                                       : O_WRONLY | O_CLOEXEC);
-  if (from == to)
-    fcntl (to, F_SETFD, 0);
-  else
-    dup2 (from, to);
+  if (from < 0)
+    return false;
+  return from == to ? fcntl (to, F_SETFD, 0) == 0 : dup2 (from, to) == to;
 }
 
 static void
@@ -62,13 +64,11 @@ child_main (const OwRunnerSpawn *spawn,
   ow_runner_process_reset ();
   if (getppid () != parent)
     _exit (127);
-  setsid ();
-  put_at (spawn->stdin_fd, STDIN_FILENO);
-  put_at (spawn->stdout_fd, STDOUT_FILENO);
-  put_at (spawn->stderr_fd, STDERR_FILENO);
   for (size_t i = 0; i < sizeof unattended / sizeof unattended[0]; i++)
     setenv (unattended[i].name, unattended[i].value, 1);
-  if (spawn->cwd == NULL || chdir (spawn->cwd) == 0)
+  if (setsid () >= 0 && put_at (spawn->stdin_fd, STDIN_FILENO)
+      && put_at (spawn->stdout_fd, STDOUT_FILENO) && put_at (spawn->stderr_fd, STDERR_FILENO)
+      && (spawn->cwd == NULL || chdir (spawn->cwd) == 0))
     execvp (spawn->argv[0], (char *const *) spawn->argv);
   if (write (report_fd, &errno, sizeof errno) < 0)
     _exit (126);
