@@ -211,18 +211,17 @@ split_guard (void)
   pid_t pid;
 
   block_signals (&set);
-  prctl (PR_SET_PDEATHSIG, SIGTERM);
+  if (prctl (PR_SET_PDEATHSIG, SIGTERM) < 0 || prctl (PR_SET_CHILD_SUBREAPER, 1) < 0)
+    return complain ("The kernel does not tie this process to the one that started it.");
   if (getppid () != parent)
     return complain ("The process that started this one has ended.");
-  prctl (PR_SET_CHILD_SUBREAPER, 1);
   parent = getpid ();
   pid = fork ();
   if (pid < 0)
     return complain ("No process can be made.");
   if (pid > 0)
     return guard (pid);
-  prctl (PR_SET_PDEATHSIG, SIGTERM);
-  if (getppid () != parent)
+  if (prctl (PR_SET_PDEATHSIG, SIGTERM) < 0 || getppid () != parent)
     return complain ("The process that started this one has ended.");
   return -1;
 }
@@ -336,9 +335,10 @@ run (const Options *options,
   if (options->socket != NULL && status == 0)
     ow_runner_socket_remove (options->socket);
   ow_runner_process_kill_all (KILL_MAX_MS);
+  /* The shell first: what a command has written last still goes to its task. */
+  ow_runner_shell_free (runner->shell);
   ow_runner_server_free (server);
   ow_runner_forward_free (forward);
-  ow_runner_shell_free (runner->shell);
   if (signals.fd >= 0)
     close (signals.fd);
   return status;
@@ -351,7 +351,8 @@ serve (const Options *options)
   int status = 1;
 
   signal (SIGPIPE, SIG_IGN);
-  prctl (PR_SET_CHILD_SUBREAPER, 1);
+  if (prctl (PR_SET_CHILD_SUBREAPER, 1) < 0)
+    return complain ("The kernel does not give this process its orphans to end.");
   runner.loop = ow_runner_loop_new ();
   runner.children = ow_runner_children_new ();
   runner.drains = runner.loop == NULL ? NULL : ow_runner_drains_new (runner.loop);
