@@ -49,8 +49,9 @@ REGISTRY_HOSTS = ["registry." + "npmjs.org", "py" + "pi.org", "files.python" + "
 REGISTRY_PLACES = (r"^(src/sandbox/ow-network-profile|tests/unit/sandbox/test-network-profile"
                    r"|docs/(openshell|configuration)\.md)")
 UNFINISHED = ["TO" + "DO", "FIX" + "ME", "X" * 3, "HA" + "CK", "not yet " + "implemented"]
-OUTSIDE_WORDS = ["/wo" + "rk/main", "/wo" + "rk/shared", "/wo" + "rk/.library", "cla" + "ude", "sub" + "agent", "co-authored" + "-by",
-                 "chat" + "gpt", "/tmp/" + "brief", "/root/" + ".pyenv", "as an " + "ai "]
+OUTSIDE_WORDS = ["/wo" + "rk/main", "/wo" + "rk/shared", "/wo" + "rk/.library", "cla" + "ude",
+                 "sub" + "agent", "co-authored" + "-by", "chat" + "gpt", "/tmp/" + "brief",
+                 "/root/" + ".pyenv", "as an " + "ai "]
 SPDX = ("SPDX-License-" + "Identifier: Apache-2.0",
         "SPDX-FileCopyright" + "Text: The OpenWorker authors")
 
