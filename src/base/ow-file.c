@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/ow-error.h"
+#include "base/ow-fd.h"
 
 #define CHUNK_BYTES 65536
 
@@ -111,28 +112,6 @@ ow_file_read (const char  *path,
   return g_byte_array_free_to_bytes (g_steal_pointer (&content));
 }
 
-static gboolean
-write_all (int           fd,
-           gconstpointer data,
-           gsize         length)
-{
-  const char *p = data;
-
-  while (length > 0)
-    {
-      ssize_t n = write (fd, p, length);
-
-      if (n < 0 && errno == EINTR)
-        continue;
-      if (n < 0)
-        return FALSE;
-      p += n;
-      length -= (gsize) n;
-    }
-
-  return TRUE;
-}
-
 /* 0 or errno. */
 static int
 write_and_sync (int     fd,
@@ -142,7 +121,7 @@ write_and_sync (int     fd,
   gsize length;
   gconstpointer data = g_bytes_get_data (content, &length);
 
-  if (fchmod (fd, mode) < 0 || !write_all (fd, data, length) || fsync (fd) < 0)
+  if (fchmod (fd, mode) < 0 || !ow_fd_write_all (fd, data, length) || fsync (fd) < 0)
     return errno;
 
   return 0;

@@ -1,34 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: The OpenWorker authors */
 
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/ow-fd.h"
 #include "base/ow-text.h"
 #include "ow-face-private.h"
 #include "ow-watch-private.h"
 
 /* The command's own bytes go to our stdout and stderr untouched: it is the person's
- * command, and its output may be piped on. */
-static void
-write_all (int         fd,
-           const char *data,
-           gsize       length)
-{
-  while (length > 0)
-    {
-      ssize_t n = write (fd, data, length);
-
-      if (n < 0 && errno == EINTR)
-        continue;
-      if (n <= 0)
-        return;
-      data += n;
-      length -= (gsize) n;
-    }
-}
-
+ * command, and its output may be piped on. Who reads no more of it needs no message. */
 static void
 show_output (OwEvent *event)
 {
@@ -38,13 +20,13 @@ show_output (OwEvent *event)
   const char *data = ow_event_get_string (event, "data");
 
   if (text != NULL)
-    write_all (fd, text, strlen (text));
+    ow_fd_write_all (fd, text, strlen (text));
   else if (data != NULL)
     {
       gsize length;
       g_autofree guchar *bytes = g_base64_decode (data, &length);
 
-      write_all (fd, (const char *) bytes, length);
+      ow_fd_write_all (fd, bytes, length);
     }
 }
 

@@ -3,11 +3,9 @@
 
 #include "ow-consent-private.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/random.h>
 
-#include "base/ow-error.h"
+#include "base/ow-random.h"
 #include "base/ow-text.h"
 
 #define DEFAULT_TIMEOUT_MS (10 * 60 * 1000)
@@ -204,26 +202,6 @@ return_answer (GTask      *task,
   g_task_return_pointer (task, answer, answer_free);
 }
 
-/* 32 hex digits from the kernel: who may answer is who was told the id. */
-static char *
-make_id (GError **error)
-{
-  guint8 bytes[ID_BYTES];
-  char *id;
-
-  if (getrandom (bytes, sizeof bytes, 0) != (ssize_t) sizeof bytes)
-    {
-      ow_error_set (error, OW_ERROR_FAILED, "Cannot ask for consent", g_strerror (errno), NULL);
-      return NULL;
-    }
-
-  id = g_malloc0 (2 * sizeof bytes + 1);
-  for (gsize i = 0; i < sizeof bytes; i++)
-    g_snprintf (id + 2 * i, 3, "%02x", bytes[i]);
-
-  return id;
-}
-
 /* Takes the request off the list, so that nothing can answer it again, writes the
  * answer down and gives it to the one that waits. An answer that cannot be written
  * down is no consent. */
@@ -347,11 +325,15 @@ make_pending (OwConsent      *self,
               const char     *subject,
               GError        **error)
 {
-  char *id = make_id (error);
+  /* Who may answer is who was told the id. */
+  char *id = ow_random_hex (ID_BYTES, error);
   Pending *pending;
 
   if (id == NULL)
-    return NULL;
+    {
+      g_prefix_error (error, "Cannot ask for consent: ");
+      return NULL;
+    }
 
   pending = g_new0 (Pending, 1);
   pending->request.id = id;

@@ -9,12 +9,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/ow-error.h"
+#include "base/ow-fd.h"
 
 /* Above what a child has by itself, below any usual limit. */
 #define FIRST_NUMBER 200
@@ -127,25 +127,6 @@ ow_bubblewrap_launch_hand_fd (OwBubblewrapLaunch *self,
                   : add_handed (self, copy, FALSE, TRUE, error);
 }
 
-static gboolean
-write_all (int         fd,
-           const char *data,
-           gsize       length)
-{
-  while (length > 0)
-    {
-      ssize_t n = write (fd, data, length);
-
-      if (n < 0 && errno == EINTR)
-        continue;
-      if (n <= 0)
-        return FALSE;
-      data += n;
-      length -= (gsize) n;
-    }
-  return TRUE;
-}
-
 int
 ow_bubblewrap_launch_hand_data (OwBubblewrapLaunch *self,
                                 const void         *data,
@@ -156,7 +137,7 @@ ow_bubblewrap_launch_hand_data (OwBubblewrapLaunch *self,
 
   if (fd < 0)
     return fail ("no memory file", errno, error);
-  if (!write_all (fd, data, length) || lseek (fd, 0, SEEK_SET) != 0 ||
+  if (!ow_fd_write_all (fd, data, length) || lseek (fd, 0, SEEK_SET) != 0 ||
       fcntl (fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW) != 0)
     {
       int code = errno;
@@ -289,6 +270,38 @@ mount_handed (const Handed *handed)
     stop_child ("dup2");
 }
 
+/* An inside that is uid 0 owns the device files of the machine: on a mount that can be
+ * written it could change their modes for everybody. bwrap keeps the flag when it binds
+ * them, and devices can be written through a read-only mount. */
+static void
+guard_devices (void)
+{
+  static const char * const paths[] = {
+    "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",
+  };
+  struct mount_attr attributes = { .attr_set = MOUNT_ATTR_RDONLY };
+  struct stat st;
+  int fd;
+
+  for (gsize i = 0; i < G_N_ELEMENTS (paths); i++)
+    {
+      /* One that is not there is not bound either. */
+      if (access (paths[i], F_OK) != 0)
+        continue;
+      if (mount (paths[i], paths[i], NULL, MS_BIND, NULL) != 0)
+        stop_child ("mount device");
+      if (syscall (SYS_mount_setattr, AT_FDCWD, paths[i], 0, &attributes,
+                   sizeof attributes) != 0)
+        stop_child ("mount_setattr");
+    }
+  /* A descriptor keeps the mount that it was opened on, and the inside gets this one. */
+  if (fstat (STDIN_FILENO, &st) != 0 || !S_ISCHR (st.st_mode))
+    return;
+  fd = open ("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (fd < 0 || dup2 (fd, STDIN_FILENO) != STDIN_FILENO || close (fd) != 0)
+    stop_child ("stdin");
+}
+
 static void
 set_up_mounts (const OwBubblewrapLaunch *self)
 {
@@ -298,6 +311,7 @@ set_up_mounts (const OwBubblewrapLaunch *self)
     stop_child ("unshare");
   if (mount (NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) != 0)
     stop_child ("mount slave");
+  guard_devices ();
   if (mount ("tmpfs", SCRATCH, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=1m") != 0)
     stop_child ("mount tmpfs");
   for (guint i = 0; i < self->handed->len; i++)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/ow-error.h"
+#include "base/ow-owner.h"
 #include "base/ow-paths.h"
 #include "base/ow-state.h"
 #include "base/ow-text.h"
@@ -271,7 +272,7 @@ record_serve (const OwSandboxPlan *plan,
     .home = plan->home, .run_dir = plan->run_dir, .main_pid = ow_process_get_pid (process),
   };
 
-  entry.main_start = ow_registry_process_start (entry.main_pid);
+  entry.main_start = ow_owner_process_start (entry.main_pid);
   return ow_registry_put (&entry, error);
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/ow-error.h"
+#include "base/ow-owner.h"
 #include "base/ow-paths.h"
 #include "base/ow-state.h"
 #include "ow-ready-process-private.h"
@@ -106,7 +107,7 @@ spawn_serve (const OwSandboxPlan *plan,
     return NULL;
   serve = ow_ready_process_new (process, "openworker-runner");
   entry.main_pid = ow_process_get_pid (process);
-  entry.main_start = ow_registry_process_start (entry.main_pid);
+  entry.main_start = ow_owner_process_start (entry.main_pid);
   return ow_registry_put (&entry, error) ? g_steal_pointer (&serve) : NULL;
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/ow-error.h"
+#include "base/ow-fd.h"
 #include "base/ow-paths.h"
 #include "base/ow-text.h"
 #include "ow-mount-table-private.h"

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/ow-error.h"
+#include "base/ow-fd.h"
 #include "base/ow-text.h"
 #include "ow-folder-rules-private.h"
 #include "ow-mount-table-private.h"

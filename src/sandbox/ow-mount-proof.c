@@ -7,12 +7,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/ow-error.h"
+#include "base/ow-fd.h"
+#include "base/ow-random.h"
 #include "base/ow-state.h"
 #include "wire/ow-mcp.h"
 
@@ -41,22 +42,10 @@ typedef struct {
   Step                 step;
   char                *name;    /* (owned) (nullable) the file that may be there now */
   const char          *miss;    /* (nullable) what the last answer shows to be wrong */
-  char                 token[TOKEN_LENGTH + 1];
+  char                *token;   /* (owned) (nullable) what the file holds */
 } Proof;
 
 static void ow_mount_proof_next (GTask *task);
-
-static gboolean
-make_token (char token[TOKEN_LENGTH + 1])
-{
-  unsigned char random[TOKEN_BYTES];
-
-  if (getrandom (random, sizeof random, 0) != (ssize_t) sizeof random)
-    return FALSE;
-  for (guint i = 0; i < TOKEN_BYTES; i++)
-    g_snprintf (token + 2 * i, 3, "%02x", random[i]);
-  return TRUE;
-}
 
 static const OwFolder *
 proof_folder (const Proof *proof)
@@ -81,6 +70,7 @@ proof_free (gpointer data)
 
   proof_remove_file (proof);
   g_object_unref (proof->channel);
+  g_free (proof->token);
   g_free (proof);
 }
 
@@ -103,25 +93,6 @@ ow_mount_proof_refuse (GTask      *task,
 
 /* --- the host's side, by descriptor only --- */
 
-static gboolean
-write_all (int         fd,
-           const char *data,
-           gsize       length)
-{
-  while (length > 0)
-    {
-      ssize_t written = write (fd, data, length);
-
-      if (written < 0 && errno == EINTR)
-        continue;
-      if (written <= 0)
-        return FALSE;
-      data += written;
-      length -= (gsize) written;
-    }
-  return TRUE;
-}
-
 /* Writes the token into a new file; 0, or errno. */
 static int
 host_write (Proof *proof)
@@ -135,7 +106,7 @@ host_write (Proof *proof)
   /* The inside runs as the folder's owner, who has to be able to read it. */
   if (geteuid () == 0 && fchown (fd, proof->plan->uid, proof->plan->gid) < 0)
     failure = errno;
-  else if (!write_all (fd, proof->token, TOKEN_LENGTH))
+  else if (!ow_fd_write_all (fd, proof->token, TOKEN_LENGTH))
     failure = errno != 0 ? errno : EIO;
   close (fd);
   return failure;
@@ -366,16 +337,17 @@ static gboolean
 ow_mount_proof_prepare (GTask *task)
 {
   Proof *proof = g_task_get_task_data (task);
-  char random[TOKEN_LENGTH + 1];
+  g_autofree char *random = ow_random_hex (NAME_HEX / 2, NULL);
   g_autofree char *why = NULL;
   int failure;
 
-  if (!make_token (proof->token) || !make_token (random))
+  g_free (proof->token);
+  proof->token = ow_random_hex (TOKEN_BYTES, NULL);
+  if (proof->token == NULL || random == NULL)
     {
       ow_mount_proof_refuse (task, "the system gives no random numbers");
       return FALSE;
     }
-  random[NAME_HEX] = '\0';
   proof->name = g_strconcat (NAME_PREFIX, random, NULL);
   if (proof->step != STEP_HOST_TOKEN)
     return TRUE;

@@ -37,6 +37,3 @@ gboolean ow_place_contains (const OwPlace *outer, const OwPlace *inner);
 /* The same of two absolute paths, by whole components. */
 gboolean ow_path_contains  (const char *outer, const char *inner);
 void     ow_place_clear    (OwPlace *place);
-
-/* The path of an open descriptor as the kernel has it; NULL when it has none. */
-char *ow_fd_get_path (int fd);

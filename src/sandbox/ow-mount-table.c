@@ -195,16 +195,3 @@ ow_place_clear (OwPlace *place)
 {
   g_clear_pointer (&place->path, g_free);
 }
-
-char *
-ow_fd_get_path (int fd)
-{
-  g_autofree char *name = g_strdup_printf ("/proc/self/fd/%d", fd);
-  char buffer[PATH_MAX + 16];
-  ssize_t length = readlink (name, buffer, sizeof buffer - 1);
-
-  /* A path that fills the buffer may have been cut. */
-  if (length <= 0 || (size_t) length >= sizeof buffer - 1 || buffer[0] != '/')
-    return NULL;
-  return g_strndup (buffer, (gsize) length);
-}

@@ -9,7 +9,6 @@
 #include <netinet/in.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -19,20 +18,9 @@
 
 #include "base/ow-error.h"
 #include "base/ow-file.h"
+#include "base/ow-random.h"
 
 #define RANDOM_BYTES 12
-
-static gboolean
-make_random (char name[2 * RANDOM_BYTES + 1])
-{
-  unsigned char random[RANDOM_BYTES];
-
-  if (getrandom (random, sizeof random, 0) != (ssize_t) sizeof random)
-    return FALSE;
-  for (guint i = 0; i < RANDOM_BYTES; i++)
-    g_snprintf (name + 2 * i, 3, "%02x", random[i]);
-  return TRUE;
-}
 
 /* --- files --- */
 
@@ -201,19 +189,17 @@ ow_prove_bait_new (const char *parent,
                    GError    **error)
 {
   g_autoptr (OwProveBait) self = g_new0 (OwProveBait, 1);
-  char random[2 * RANDOM_BYTES + 1];
   int saved;
 
   self->loopback_fd = -1;
   self->abstract_fd = -1;
-  if (!make_random (random))
+  self->token = ow_random_hex (RANDOM_BYTES, error);
+  if (self->token == NULL)
     {
-      ow_error_set (error, OW_ERROR_FAILED, "The wall cannot be proven",
-                    "the system gives no random numbers", NULL);
+      g_prefix_error (error, "The wall cannot be proven: ");
       return NULL;
     }
-  self->token = g_strdup (random);
-  self->host = g_strconcat ("ow-", random, ".example.com", NULL);
+  self->host = g_strconcat ("ow-", self->token, ".example.com", NULL);
   errno = 0;
   if (!ow_prove_bait_make_files (self, parent))
     {

@@ -16,8 +16,9 @@ typedef struct {
 
 gboolean ow_registry_read         (const char *id, OwRegistryRecord *record);
 void     ow_registry_record_clear (OwRegistryRecord *record);
-char    *ow_registry_boot_id      (void);
 gboolean ow_registry_is_id        (const char *text);
+/* ID and @suffix in the registry's folder. (transfer full) */
+char    *ow_registry_get_path     (const char *id, const char *suffix);
 /* Takes the lock of an entry whose owner does not hold it, made if it is missing. -1 when the
  * owner, which may be ourselves, lives. The caller closes it. */
 int      ow_registry_lock_dead    (const char *id);

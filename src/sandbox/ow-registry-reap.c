@@ -15,21 +15,12 @@
 
 #include "base/ow-error.h"
 #include "base/ow-file.h"
+#include "base/ow-owner.h"
 #include "base/ow-paths.h"
 
 #define MARK      "OPENWORKER_SANDBOX="
 #define PASSES    100
 #define PASS_US   20000
-
-static char *
-get_path (const char *id,
-          const char *suffix)
-{
-  g_autofree char *dir = ow_paths_get_registry_dir ();
-  g_autofree char *name = g_strconcat (id, suffix, NULL);
-
-  return g_build_filename (dir, name, NULL);
-}
 
 /* A pid may be another process by the time it is signalled; a pidfd may not. Start time
  * 0 means any. */
@@ -42,8 +33,8 @@ kill_process (GPid    pid,
 
   if (fd < 0)
     return FALSE;
-  there = ow_registry_process_start (pid) != 0 &&
-          (start == 0 || ow_registry_process_start (pid) == start);
+  there = ow_owner_process_start (pid) != 0 &&
+          (start == 0 || ow_owner_process_start (pid) == start);
   if (there)
     syscall (SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0);
   close (fd);
@@ -89,7 +80,7 @@ kill_marked (const char *id)
       if (!g_ascii_string_to_unsigned (entry->d_name, 10, 2, G_MAXINT, &pid, NULL) ||
           (GPid) pid == getpid ())
         continue;
-      start = ow_registry_process_start ((GPid) pid);
+      start = ow_owner_process_start ((GPid) pid);
       if (start != 0 && carries_mark ((GPid) pid, mark) && kill_process ((GPid) pid, start))
         found++;
     }
@@ -124,11 +115,7 @@ end_processes (const OwRegistryRecord *record,
 static gboolean
 owner_lives (const OwRegistryRecord *record)
 {
-  g_autofree char *boot = ow_registry_boot_id ();
-
-  return strcmp (boot, record->boot_id) == 0 &&
-         ow_registry_process_start (record->owner_pid) == record->owner_start &&
-         record->owner_start != 0;
+  return !ow_owner_is_gone (record->owner_pid, record->owner_start, record->boot_id);
 }
 
 static gboolean
@@ -136,9 +123,9 @@ reap_record (const OwRegistryRecord *record,
              GError                **error)
 {
   const OwRegistryEntry *entry = &record->entry;
-  g_autofree char *boot = ow_registry_boot_id ();
-  g_autofree char *file = get_path (entry->id, ".json");
-  g_autofree char *lock = get_path (entry->id, ".lock");
+  g_autofree char *boot = ow_owner_boot_id ();
+  g_autofree char *file = ow_registry_get_path (entry->id, ".json");
+  g_autofree char *lock = ow_registry_get_path (entry->id, ".lock");
 
   /* After a restart of the machine no process of it is left, and the numbers are others'. */
   if (strcmp (boot, record->boot_id) == 0 && !end_processes (record, error))
@@ -155,9 +142,9 @@ reap_record (const OwRegistryRecord *record,
 static void
 move_aside (const char *id)
 {
-  g_autofree char *file = get_path (id, ".json");
-  g_autofree char *aside = get_path (id, ".json.damaged");
-  g_autofree char *lock = get_path (id, ".lock");
+  g_autofree char *file = ow_registry_get_path (id, ".json");
+  g_autofree char *aside = ow_registry_get_path (id, ".json.damaged");
+  g_autofree char *lock = ow_registry_get_path (id, ".lock");
 
   if (rename (file, aside) == 0)
     g_debug ("Registry entry %s is damaged and was moved to %s", file, aside);
@@ -170,8 +157,8 @@ reap_one (const char *id,
           GError    **error)
 {
   OwRegistryRecord record;
-  g_autofree char *file = get_path (id, ".json");
-  g_autofree char *lock = get_path (id, ".lock");
+  g_autofree char *file = ow_registry_get_path (id, ".json");
+  g_autofree char *lock = ow_registry_get_path (id, ".lock");
   gboolean good = TRUE;
   int fd = ow_registry_lock_dead (id);
 

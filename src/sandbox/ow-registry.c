@@ -13,6 +13,7 @@
 
 #include "base/ow-error.h"
 #include "base/ow-file.h"
+#include "base/ow-owner.h"
 #include "base/ow-paths.h"
 #include "ow-registry-private.h"
 #include "wire/ow-json.h"
@@ -25,53 +26,20 @@
 static GMutex mutex;
 static GHashTable *locks; /* id → descriptor; under mutex */
 
-static gboolean
-is_id (const char *text)
+gboolean
+ow_registry_is_id (const char *text)
 {
   return strlen (text) == ID_LENGTH && strspn (text, "0123456789abcdef") == ID_LENGTH;
 }
 
-static char *
-get_file (const char *id,
-          const char *suffix)
+char *
+ow_registry_get_path (const char *id,
+                      const char *suffix)
 {
   g_autofree char *dir = ow_paths_get_registry_dir ();
   g_autofree char *name = g_strconcat (id, suffix, NULL);
 
   return g_build_filename (dir, name, NULL);
-}
-
-char *
-ow_registry_boot_id (void)
-{
-  char *text = NULL;
-
-  if (!g_file_get_contents ("/proc/sys/kernel/random/boot_id", &text, NULL, NULL))
-    return g_strdup ("");
-  return g_strstrip (text);
-}
-
-guint64
-ow_registry_process_start (GPid pid)
-{
-  g_autofree char *name = g_strdup_printf ("/proc/%d/stat", pid);
-  g_autofree char *text = NULL;
-  g_auto (GStrv) fields = NULL;
-  guint64 start = 0;
-  const char *after;
-
-  if (pid <= 0 || !g_file_get_contents (name, &text, NULL, NULL))
-    return 0;
-  /* The name of the program stands in brackets and may hold anything, brackets too. */
-  after = strrchr (text, ')');
-  if (after == NULL)
-    return 0;
-  fields = g_strsplit (after + 1, " ", 22);
-  /* Behind the bracket a space, then field 3; zombies are as good as gone. */
-  if (g_strv_length (fields) < 21 || fields[1][0] == 'Z' || fields[1][0] == 'X' ||
-      !g_ascii_string_to_unsigned (fields[20], 10, 0, G_MAXUINT64, &start, NULL))
-    return 0;
-  return start;
 }
 
 /* Opens and locks @path; -1 when another holds it (EWOULDBLOCK) or it cannot be made. A
@@ -109,7 +77,7 @@ static gboolean
 hold_lock (const char *id,
            GError    **error)
 {
-  g_autofree char *path = get_file (id, ".lock");
+  g_autofree char *path = ow_registry_get_path (id, ".lock");
   gboolean held = TRUE;
 
   g_mutex_lock (&mutex);
@@ -151,7 +119,7 @@ drop_lock (const char *id)
 static char *
 entry_to_text (const OwRegistryEntry *entry)
 {
-  g_autofree char *boot = ow_registry_boot_id ();
+  g_autofree char *boot = ow_owner_boot_id ();
   json_t *json = json_object ();
   char *text;
 
@@ -164,7 +132,7 @@ entry_to_text (const OwRegistryEntry *entry)
   json_object_set_new (json, "main_start", json_integer ((json_int_t) entry->main_start));
   json_object_set_new (json, "owner_pid", json_integer (getpid ()));
   json_object_set_new (json, "owner_start",
-                       json_integer ((json_int_t) ow_registry_process_start (getpid ())));
+                       json_integer ((json_int_t) ow_owner_process_start (getpid ())));
   json_object_set_new (json, "boot_id", json_string (boot));
   text = json_object_size (json) == 10 ? ow_json_dump (json, NULL) : NULL;
   json_decref (json);
@@ -180,7 +148,7 @@ ow_registry_put (const OwRegistryEntry *entry,
   g_autoptr (GBytes) content = NULL;
   char *text;
 
-  g_return_val_if_fail (entry->id != NULL && is_id (entry->id), FALSE);
+  g_return_val_if_fail (entry->id != NULL && ow_registry_is_id (entry->id), FALSE);
 
   if (!ow_paths_ensure (dir, error) || !hold_lock (entry->id, error))
     return FALSE;
@@ -192,7 +160,7 @@ ow_registry_put (const OwRegistryEntry *entry,
       return FALSE;
     }
   content = g_bytes_new_with_free_func (text, strlen (text), free, text);
-  path = get_file (entry->id, ".json");
+  path = ow_registry_get_path (entry->id, ".json");
   return ow_file_write_atomic (path, content, 0600, error);
 }
 
@@ -202,10 +170,10 @@ ow_registry_remove (const char *id)
   g_autofree char *entry = NULL;
   g_autofree char *lock = NULL;
 
-  g_return_if_fail (id != NULL && is_id (id));
+  g_return_if_fail (id != NULL && ow_registry_is_id (id));
 
-  entry = get_file (id, ".json");
-  lock = get_file (id, ".lock");
+  entry = ow_registry_get_path (id, ".json");
+  lock = ow_registry_get_path (id, ".lock");
   unlink (entry);
   unlink (lock);
   drop_lock (id);
@@ -259,7 +227,7 @@ gboolean
 ow_registry_read (const char       *id,
                   OwRegistryRecord *record)
 {
-  g_autofree char *path = get_file (id, ".json");
+  g_autofree char *path = ow_registry_get_path (id, ".json");
   g_autoptr (GBytes) content = ow_file_read (path, MAX_ENTRY_BYTES, NULL);
   char error[OW_WIRE_ERROR_SIZE];
   json_t *json = NULL;
@@ -289,17 +257,11 @@ ow_registry_read (const char       *id,
 int
 ow_registry_lock_dead (const char *id)
 {
-  g_autofree char *path = get_file (id, ".lock");
+  g_autofree char *path = ow_registry_get_path (id, ".lock");
   int fd;
 
   g_mutex_lock (&mutex);
   fd = locks != NULL && g_hash_table_contains (locks, id) ? -1 : take_lock (path, O_CREAT);
   g_mutex_unlock (&mutex);
   return fd;
-}
-
-gboolean
-ow_registry_is_id (const char *text)
-{
-  return is_id (text);
 }

@@ -7,36 +7,19 @@
 #include <fcntl.h>
 #include <pwd.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/ow-error.h"
 #include "base/ow-file.h"
 #include "base/ow-paths.h"
+#include "base/ow-random.h"
 #include "base/ow-state.h"
 #include "sandbox/ow-registry.h"
 
 /* A unix socket's path holds 107 bytes. */
 #define MAX_SOCKET_PATH 107
-
-static char *
-make_id (GError **error)
-{
-  guint8 bytes[6];
-  GString *text;
-
-  if (getrandom (bytes, sizeof bytes, 0) != (ssize_t) sizeof bytes)
-    {
-      ow_error_setf (error, OW_ERROR_FAILED, NULL, "No random number can be had: %s",
-                     g_strerror (errno));
-      return NULL;
-    }
-  text = g_string_new (NULL);
-  for (gsize i = 0; i < sizeof bytes; i++)
-    g_string_append_printf (text, "%02x", bytes[i]);
-  return g_string_free (text, FALSE);
-}
+#define ID_BYTES        6
 
 /* Root becomes the folders' owner inside, with that account's own group: a folder's
  * group may be one that its owner is not in. Everybody else stays who they are. */
@@ -129,7 +112,7 @@ ow_sandbox_plan_new (const char *session,
   if (!ow_folder_check_set (folders, error))
     return NULL;
   choose_account (plan);
-  plan->id = make_id (error);
+  plan->id = ow_random_hex (ID_BYTES, error);
   if (plan->id == NULL || !make_folders (plan, error))
     return NULL;
   return g_steal_pointer (&plan);

@@ -7,10 +7,9 @@
 #include <unistd.h>
 
 #include "base/ow-error.h"
+#include "base/ow-owner.h"
 #include "base/ow-text.h"
 #include "config.h"
-#include "ow-owner-private.h"
-#include "sandbox/ow-registry.h"
 
 /* The longest DNS name, and some for what is not one. */
 #define MAX_HOST_CHARS 300
@@ -35,7 +34,7 @@ ow_session_events_started (const OwSessionOptions *options,
                            const json_t           *folders,
                            const json_t           *hosts)
 {
-  g_autofree char *boot_id = ow_owner_get_boot_id ();
+  g_autofree char *boot_id = ow_owner_boot_id ();
   json_t *members = json_object ();
 
   json_object_set (members, "folders", (json_t *) folders);
@@ -56,7 +55,7 @@ ow_session_events_started (const OwSessionOptions *options,
   json_object_set_new (members, "version", json_string (OW_VERSION));
   json_object_set_new (members, "pid", json_integer (getpid ()));
   json_object_set_new (members, "pid_start",
-                       json_integer ((json_int_t) ow_registry_process_start (getpid ())));
+                       json_integer ((json_int_t) ow_owner_process_start (getpid ())));
   json_object_set_new (members, "boot_id", json_string (boot_id));
   return members;
 }

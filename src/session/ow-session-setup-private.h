@@ -9,9 +9,6 @@
 /* What a session needs before anything of it is stored: each miss is an error and
  * leaves nothing behind. */
 
-/* (transfer full) random, so that nobody can name a session before it is there. */
-char      *ow_session_setup_make_id (GError **error);
-
 /* The sandbox of @options, not started (transfer full). @folders and @hosts: (out)
  * new references, as session-started has them. */
 OwSandbox *ow_session_setup_sandbox (const char *id, const OwSessionOptions *options,

@@ -3,28 +3,8 @@
 
 #include "ow-session-setup-private.h"
 
-#include <sys/random.h>
-
 #include "base/ow-error.h"
 #include "sandbox/ow-network-profile.h"
-
-char *
-ow_session_setup_make_id (GError **error)
-{
-  guint8 bytes[8];
-  GString *text;
-
-  if (getrandom (bytes, sizeof bytes, 0) != (ssize_t) sizeof bytes)
-    {
-      ow_error_set (error, OW_ERROR_FAILED, "The session cannot be started",
-                    "the kernel gave no random bytes", NULL);
-      return NULL;
-    }
-  text = g_string_new (NULL);
-  for (gsize i = 0; i < sizeof bytes; i++)
-    g_string_append_printf (text, "%02x", bytes[i]);
-  return g_string_free (text, FALSE);
-}
 
 static GPtrArray *
 open_folders (const char * const *names,

@@ -5,6 +5,7 @@
 
 #include "agent/ow-agent.h"
 #include "base/ow-error.h"
+#include "base/ow-random.h"
 #include "base/ow-state.h"
 #include "ow-session-events-private.h"
 #include "ow-session-setup-private.h"
@@ -14,6 +15,7 @@
 /* What runs inside can make the proxy refuse as fast as it likes; the list, the store
  * and the record must not grow with it without end. */
 #define MAX_REFUSALS 2000
+#define ID_BYTES     8
 
 struct _OwSession {
   GObject parent_instance;
@@ -212,9 +214,13 @@ ow_session_new (OwStore                 *store,
   g_return_val_if_fail (OW_IS_AUDIT (audit), NULL);
   g_return_val_if_fail (options != NULL, NULL);
 
-  id = ow_session_setup_make_id (error);
+  /* Random, so that nobody can name a session before it is there. */
+  id = ow_random_hex (ID_BYTES, error);
   if (id == NULL)
-    return NULL;
+    {
+      g_prefix_error (error, "The session cannot be started: ");
+      return NULL;
+    }
   self = g_object_new (OW_TYPE_SESSION, NULL);
   self->sandbox = ow_session_setup_sandbox (id, options, &self->folders, &self->hosts, error);
   if (self->sandbox == NULL)

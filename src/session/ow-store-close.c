@@ -4,7 +4,7 @@
 #include "ow-store-private.h"
 
 #include "base/ow-error.h"
-#include "ow-owner-private.h"
+#include "base/ow-owner.h"
 
 #define INTERRUPTED_TEXT \
   "The program ended while this call was open. Whether it had an effect is not known."

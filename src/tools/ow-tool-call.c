@@ -5,15 +5,16 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/ow-error.h"
+#include "base/ow-random.h"
 #include "base/ow-state.h"
 #include "base/ow-text.h"
 #include "tools/ow-tool-def.h"
 
 /* What a model makes up as a tool's name is cut to this many characters in events. */
 #define MAX_NAME_CHARS 64
+#define ID_BYTES       16
 
 struct _OwToolCall {
   GObject parent_instance;
@@ -23,7 +24,7 @@ struct _OwToolCall {
   OwAudit         *audit;       /* (owned) */
   OwToolHost      *host;        /* (owned) */
   const OwToolDef *def;         /* (nullable) NULL: no such tool */
-  char            *id;          /* (owned) */
+  char            *id;          /* (owned) (nullable) NULL: the kernel gave no random bytes */
   char            *tool;        /* (owned) as it stands in the events */
   char            *model_call;  /* (owned) (nullable) */
   json_t          *arguments;   /* (owned) */
@@ -61,28 +62,12 @@ ow_tool_call_class_init (OwToolCallClass *klass)
   G_OBJECT_CLASS (klass)->finalize = ow_tool_call_finalize;
 }
 
-/* The id is what a runner tells calls apart by; it must not be guessable from another
- * session, so it comes from the kernel. NULL: it gave none. */
-static char *
-make_id (void)
-{
-  guint8   bytes[16];
-  GString *text;
-
-  if (getrandom (bytes, sizeof bytes, 0) != (ssize_t) sizeof bytes)
-    return NULL;
-  text = g_string_sized_new (2 * sizeof bytes);
-  for (gsize i = 0; i < sizeof bytes; i++)
-    {
-      g_string_append_printf (text, "%02x", bytes[i]);
-    }
-  return g_string_free (text, FALSE);
-}
-
 static void
 ow_tool_call_init (OwToolCall *self)
 {
-  self->id = make_id ();
+  /* The id is what a runner tells calls apart by; it must not be guessable from another
+   * session. */
+  self->id = ow_random_hex (ID_BYTES, NULL);
 }
 
 OwToolCall *

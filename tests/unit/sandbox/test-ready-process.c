@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "base/ow-error.h"
+#include "base/ow-owner.h"
 #include "ow-bubblewrap-provider-private.h"
 #include "ow-direct-provider-private.h"
 #include "ow-ready-process-private.h"
-#include "sandbox/ow-registry.h"
 
 typedef struct {
   gboolean  done;
@@ -156,9 +156,9 @@ test_deadline (void)
   g_assert_error (seen.error, OW_ERROR, OW_ERROR_TIMED_OUT);
   finish (self, &seen);
   /* Dropping it ends the child. */
-  for (int i = 0; i < 2000 && ow_registry_process_start (pid) != 0; i++)
+  for (int i = 0; i < 2000 && ow_owner_process_start (pid) != 0; i++)
     g_usleep (5000);
-  g_assert_cmpuint (ow_registry_process_start (pid), ==, 0);
+  g_assert_cmpuint (ow_owner_process_start (pid), ==, 0);
 }
 
 static void

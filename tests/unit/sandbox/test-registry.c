@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/ow-file.h"
+#include "base/ow-owner.h"
 #include "base/ow-paths.h"
 #include "ow-registry-private.h"
 
@@ -200,14 +201,14 @@ static void
 test_dead_owner (Fixture      *fixture,
                  gconstpointer data)
 {
-  g_autofree char *boot = ow_registry_boot_id ();
+  g_autofree char *boot = ow_owner_boot_id ();
   GPid main_pid = start_sleeper ("A=b");
   GPid stray = start_sleeper ("OPENWORKER_SANDBOX=" ID);
   GPid other = start_sleeper ("OPENWORKER_SANDBOX=" OTHER_ID);
   GPid longer = start_sleeper ("OPENWORKER_SANDBOX=" ID "0");
 
   write_foreign (fixture, dead_pid (), 12345, boot, main_pid,
-                 ow_registry_process_start (main_pid));
+                 ow_owner_process_start (main_pid));
   g_assert_cmpuint (reap (), ==, 1);
   assert_gone (fixture);
   g_assert_true (was_killed (main_pid));
@@ -220,12 +221,12 @@ static void
 test_live_owner (Fixture      *fixture,
                  gconstpointer data)
 {
-  g_autofree char *boot = ow_registry_boot_id ();
+  g_autofree char *boot = ow_owner_boot_id ();
   GPid owner = start_sleeper ("A=b");
   GPid main_pid = start_sleeper ("OPENWORKER_SANDBOX=" ID);
 
-  write_foreign (fixture, owner, ow_registry_process_start (owner), boot, main_pid,
-                 ow_registry_process_start (main_pid));
+  write_foreign (fixture, owner, ow_owner_process_start (owner), boot, main_pid,
+                 ow_owner_process_start (main_pid));
   g_assert_cmpuint (reap (), ==, 0);
   assert_kept (fixture);
   g_assert_true (still_runs (main_pid));
@@ -240,10 +241,10 @@ static void
 test_reused_owner (Fixture      *fixture,
                    gconstpointer data)
 {
-  g_autofree char *boot = ow_registry_boot_id ();
+  g_autofree char *boot = ow_owner_boot_id ();
   GPid owner = start_sleeper ("A=b");
 
-  write_foreign (fixture, owner, ow_registry_process_start (owner) - 1, boot, 0, 0);
+  write_foreign (fixture, owner, ow_owner_process_start (owner) - 1, boot, 0, 0);
   g_assert_cmpuint (reap (), ==, 1);
   assert_gone (fixture);
   g_assert_true (still_runs (owner));
@@ -254,11 +255,11 @@ static void
 test_reused_main (Fixture      *fixture,
                   gconstpointer data)
 {
-  g_autofree char *boot = ow_registry_boot_id ();
+  g_autofree char *boot = ow_owner_boot_id ();
   GPid stranger = start_sleeper ("A=b");
 
   write_foreign (fixture, dead_pid (), 1, boot, stranger,
-                 ow_registry_process_start (stranger) + 1);
+                 ow_owner_process_start (stranger) + 1);
   g_assert_cmpuint (reap (), ==, 1);
   assert_gone (fixture);
   g_assert_true (still_runs (stranger));
@@ -272,9 +273,9 @@ test_other_boot (Fixture      *fixture,
   GPid main_pid = start_sleeper ("A=b");
   GPid owner = start_sleeper ("A=b");
 
-  write_foreign (fixture, owner, ow_registry_process_start (owner),
+  write_foreign (fixture, owner, ow_owner_process_start (owner),
                  "00000000-0000-0000-0000-000000000000", main_pid,
-                 ow_registry_process_start (main_pid));
+                 ow_owner_process_start (main_pid));
   g_assert_cmpuint (reap (), ==, 1);
   assert_gone (fixture);
   g_assert_true (still_runs (main_pid));
@@ -316,7 +317,7 @@ static void
 test_lock_counts (Fixture      *fixture,
                   gconstpointer data)
 {
-  g_autofree char *boot = ow_registry_boot_id ();
+  g_autofree char *boot = ow_owner_boot_id ();
 
   put_own (fixture);
   write_foreign (fixture, dead_pid (), 1, boot, 0, 0);
@@ -412,17 +413,17 @@ test_process_start (Fixture      *fixture,
                     gconstpointer data)
 {
   GPid pid = start_sleeper ("A=b");
-  guint64 start = ow_registry_process_start (pid);
+  guint64 start = ow_owner_process_start (pid);
 
   g_assert_cmpuint (start, >, 0);
-  g_assert_cmpuint (ow_registry_process_start (pid), ==, start);
+  g_assert_cmpuint (ow_owner_process_start (pid), ==, start);
   kill (pid, SIGKILL);
-  while (ow_registry_process_start (pid) != 0) /* a zombie counts as gone */
+  while (ow_owner_process_start (pid) != 0) /* a zombie counts as gone */
     g_usleep (1000);
   waitpid (pid, NULL, 0);
-  g_assert_cmpuint (ow_registry_process_start (pid), ==, 0);
-  g_assert_cmpuint (ow_registry_process_start (0), ==, 0);
-  g_assert_cmpuint (ow_registry_process_start (-1), ==, 0);
+  g_assert_cmpuint (ow_owner_process_start (pid), ==, 0);
+  g_assert_cmpuint (ow_owner_process_start (0), ==, 0);
+  g_assert_cmpuint (ow_owner_process_start (-1), ==, 0);
 }
 
 #define ADD(path, func) g_test_add (path, Fixture, NULL, set_up, func, tear_down)

@@ -21,9 +21,9 @@
 
 #include "base/ow-error.h"
 #include "base/ow-file.h"
+#include "base/ow-owner.h"
 #include "ow-bubblewrap-provider-private.h"
 #include "ow-ready-process-private.h"
-#include "sandbox/ow-registry.h"
 #include "sandbox/ow-sandbox-plan.h"
 #include "wall-inside.h"
 
@@ -292,11 +292,11 @@ raise_and_look (Place     *place,
   g_assert_cmpstr (report, ==, "END\n");
 
   pid = ow_sandbox_instance_get_main_pid (wait.instance);
-  g_assert_cmpuint (ow_registry_process_start (pid), >, 0);
+  g_assert_cmpuint (ow_owner_process_start (pid), >, 0);
   ow_sandbox_instance_stop_async (wait.instance, on_stopped, &wait);
   run_until_done (&wait);
   g_assert_no_error (wait.error);
-  g_assert_cmpuint (ow_registry_process_start (pid), ==, 0);
+  g_assert_cmpuint (ow_owner_process_start (pid), ==, 0);
   g_object_unref (wait.instance);
 
   home = g_strdup (plan->home);

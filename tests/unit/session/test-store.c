@@ -11,7 +11,7 @@
 
 #include "base/ow-error.h"
 #include "base/ow-file.h"
-#include "sandbox/ow-registry.h"
+#include "base/ow-owner.h"
 #include "session/ow-store.h"
 
 typedef struct {
@@ -123,7 +123,7 @@ test_round_trip (Fixture       *fixture,
   GStatBuf info;
 
   ow_store_attach (store, list);
-  append_started (list, getpid (), ow_registry_process_start (getpid ()), boot);
+  append_started (list, getpid (), ow_owner_process_start (getpid ()), boot);
   append_user (list, "first\ntask");
   append_user (list, "another");
   append (list, OW_EVENT_TOOL_OUTPUT,
@@ -230,7 +230,7 @@ test_truncated (Fixture       *fixture,
   GStatBuf     info;
 
   ow_store_attach (store, list);
-  append_started (list, getpid (), ow_registry_process_start (getpid ()), boot);
+  append_started (list, getpid (), ow_owner_process_start (getpid ()), boot);
   for (guint i = 0; i < 100; i++)
     {
       g_autofree char *text = g_strnfill (1000, 'a');
@@ -284,7 +284,7 @@ test_bad_rows (Fixture       *fixture,
       sqlite3 *database = NULL;
 
       ow_store_attach (store, list);
-      append_started (list, getpid (), ow_registry_process_start (getpid ()), boot);
+      append_started (list, getpid (), ow_owner_process_start (getpid ()), boot);
       append_user (list, "two");
       append_user (list, "three");
       g_assert_cmpint (sqlite3_open (fixture->path, &database), ==, SQLITE_OK);
@@ -311,7 +311,7 @@ test_refused_event (Fixture       *fixture,
   sqlite3 *database = NULL;
 
   ow_store_attach (store, list);
-  append_started (list, getpid (), ow_registry_process_start (getpid ()), boot);
+  append_started (list, getpid (), ow_owner_process_start (getpid ()), boot);
   g_assert_cmpint (sqlite3_open (fixture->path, &database), ==, SQLITE_OK);
   g_assert_cmpint (sqlite3_exec (database, "DROP TABLE events", NULL, NULL, NULL), ==, SQLITE_OK);
   event = ow_event_list_append (list, OW_EVENT_USER_MESSAGE, json_pack ("{s:s}", "text", "x"),
@@ -343,7 +343,7 @@ test_two (Fixture       *fixture,
   g_autoptr (OwEventList) first = ow_event_list_new ("s1");
   g_autoptr (OwEventList) second = ow_event_list_new ("s2");
   g_autoptr (OwEventList) loaded = NULL;
-  guint64   start = ow_registry_process_start (getpid ());
+  guint64   start = ow_owner_process_start (getpid ());
   sqlite3  *database = NULL;
   GThread  *thread;
 
@@ -460,7 +460,7 @@ test_interrupted (Fixture       *fixture,
       ow_store_attach (store, list);
       append_started (list, (GPid) pid,
                       owners[i].start != 0 ? (guint64) owners[i].start
-                                           : ow_registry_process_start (getpid ()),
+                                           : ow_owner_process_start (getpid ()),
                       owners[i].boot != NULL ? owners[i].boot : boot);
       append_user (list, "x");
       append_call (list, "ended", TRUE, TRUE);
@@ -568,7 +568,7 @@ test_killed (Fixture       *fixture,
           OwEventList *list = ow_event_list_new (id);
 
           ow_store_attach (mine, list);
-          append_started (list, getpid (), ow_registry_process_start (getpid ()), "boot");
+          append_started (list, getpid (), ow_owner_process_start (getpid ()), "boot");
           for (guint i = 0; i < n; i++)
             append_user (list, "x");
           kill (getpid (), SIGKILL);

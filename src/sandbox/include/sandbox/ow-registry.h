@@ -7,8 +7,8 @@
 
 /* What a killed run leaves is found by this: one file per sandbox in
  * ~/.local/state/coworker/registry, written before anything else of that sandbox
- * exists, naming its private home, run folder, processes and owner. An owner is
- * pid + start time + boot id, so that a reused pid is not taken for it. Any thread. */
+ * exists, naming its private home, run folder, processes and owner. Whose it is,
+ * base/ow-owner.h tells apart. Any thread. */
 
 typedef struct {
   char  *id;        /* (owned) sandbox id */
@@ -26,6 +26,3 @@ void     ow_registry_remove (const char *id);
 /* Ends the processes and removes the folders of every entry whose owner is gone; the
  * entry goes last. Never touches one whose owner lives. @reaped (nullable) counts. */
 gboolean ow_registry_reap   (guint *reaped, GError **error);
-
-/* /proc/PID/stat field 22, or 0 when the process is gone. */
-guint64  ow_registry_process_start (GPid pid);
