@@ -13,6 +13,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -113,7 +114,23 @@ def suite_sanitizers(_options):
                      build.sanitizer_env())
 
 
+def note_offline():
+    """One test installs a public client: where its registry cannot be asked, that test is
+    skipped as docs/testing.md lists it."""
+    if os.environ.get("OPENWORKER_TEST_OFFLINE"):
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        done = subprocess.run(
+            [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-cache-dir",
+             "--disable-pip-version-check", "-d", directory, "mcp==1.12.4"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    os.environ["OPENWORKER_TEST_OFFLINE"] = "1" if done.returncode else "0"
+    if done.returncode:
+        print("  the Python registry cannot be asked: OPENWORKER_TEST_OFFLINE=1", flush=True)
+
+
 def suite_integration(options):
+    note_offline()
     problem = build.compile_tree(build.UNIT)
     if problem:
         return tap.Counts(failed=[f"integration:build ({problem})"])

@@ -8,6 +8,7 @@ command given.
     public_host.py WORKSPACE UID GID -- COMMAND…
 """
 
+import ctypes
 import os
 import ssl
 import subprocess
@@ -32,17 +33,29 @@ class Answer(BaseHTTPRequestHandler):
         pass
 
 
+CLONE_NEWNET = 0x40000000
+
+
 def call(*argv):
     subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
 def make_network(place):
     call("mount", "--make-rprivate", "/")
-    call("ip", "link", "set", "lo", "up")
+    # Root of a container may not set interfaces up, but root of a user namespace of its own
+    # may: such a one makes the network, and this program moves into it.
     # One end of a pair that leads nowhere: not every kernel has dummy interfaces.
-    call("ip", "link", "add", "public0", "type", "veth", "peer", "name", "public1")
-    call("ip", "addr", "add", f"{ADDRESS}/24", "dev", "public0")
-    call("ip", "link", "set", "public0", "up")
+    script = ("ip link set lo up && ip link add public0 type veth peer name public1 && "
+              f"ip addr add {ADDRESS}/24 dev public0 && ip link set public0 up && "
+              "echo ready && cat")
+    with subprocess.Popen(["unshare", "--user", "--map-root-user", "--net", "sh", "-c", script],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as maker:
+        if maker.stdout.readline() != "ready\n":
+            raise RuntimeError("no private network could be made")
+        with open(f"/proc/{maker.pid}/ns/net", "rb") as network:
+            if ctypes.CDLL(None, use_errno=True).setns(network.fileno(), CLONE_NEWNET) != 0:
+                raise OSError(ctypes.get_errno(), "setns")
+        maker.stdin.close()
     hosts = place / "hosts"
     hosts.write_text("127.0.0.1 localhost\n" + "".join(f"{ADDRESS} {name}\n" for name in NAMES))
     call("mount", "--bind", str(hosts), "/etc/hosts")

@@ -284,7 +284,7 @@ def shell_in(account, argv, script, unshare, as_caller=False):
     ("mount -t tmpfs none /mnt && touch /mnt/bwrap && mount --bind /mnt/bwrap /usr/bin/bwrap", "bwrap"),
     ("mount -t tmpfs none /mnt && printf '#!/bin/sh\\nexit 3\\n' >/mnt/bwrap && chmod +x /mnt/bwrap && "
      "mount --bind /mnt/bwrap /usr/bin/bwrap", "bwrap"),
-])
+], ids=["no-program", "failing-program"])
 def test_no_usable_bubblewrap(ordinary_user, workspace, openworker, script, words):
     done = shell_in(ordinary_user, [openworker, "sandbox", "exec", "--provider", "bubblewrap", "--folder",
                                     workspace.folder, "--", "true"], script, unshare=["--mount"])

@@ -494,10 +494,9 @@ def directory():
 
 @pytest.mark.parametrize("name", TESTS)
 def test_proxy(program, directory, name):
-    namespaces = ["unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc",
-                  "--kill-child"]
-    if os.geteuid() != 0:
-        namespaces += ["--user", "--map-root-user"]
+    # As root too: root of a container may not set interfaces up, that of a user namespace may.
+    namespaces = ["unshare", "--user", "--map-root-user", "--net", "--mount", "--pid", "--fork",
+                  "--mount-proc", "--kill-child"]
     done = subprocess.run(
         [*namespaces, sys.executable, __file__, "inside", str(program), directory, name],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=180 * SCALE, check=False)
