@@ -163,6 +163,36 @@ check_descriptors (void)
   closedir (dir);
 }
 
+/* A change to what is there already: done, it changes nothing. */
+static void
+must_not_change (const char *path)
+{
+  struct stat st;
+
+  if (stat (path, &st) != 0)
+    fail ("is not there", path);
+  else
+    must_fail (path, chmod (path, st.st_mode & 07777));
+}
+
+/* The machine's own, to which an inside that is uid 0 is the owner, also through
+ * descriptors that the inside was given. */
+static void
+try_modes (void)
+{
+  static const char * const paths[] = {
+    "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/usr",
+    "/usr/bin/env", "/etc/ssl/certs", "/etc/ld.so.cache", "/opt/openworker/openworker-runner",
+    "/proc/self/fd/0",
+  };
+  int fd = open ("/dev/null", O_WRONLY | O_CLOEXEC);
+
+  for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+    must_not_change (paths[i]);
+  if (fd < 0 || write (fd, "x", 1) != 1 || close (fd) != 0)
+    fail ("cannot write", "/dev/null");
+}
+
 static void
 check_status (const char *line)
 {
@@ -316,6 +346,7 @@ wall_inside_main (int    argc,
   must_not_open (params.canary, O_RDONLY);
   try_kernel_switches ();
   try_mounts ();
+  try_modes ();
   try_writes ();
   try_network (&params);
   fputs ("END\n", report);
