@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: The OpenWorker authors */
 
-#include "config/ow-config.h"
+#include "config/ow-host.h"
 
 #include <string.h>
 

@@ -11,3 +11,7 @@ OwEvent *ow_event_new_numbered (OwEventType   type,
                                 json_t       *members,
                                 guint64       seq,
                                 GError      **error);
+
+/* FALSE: no type has that name. */
+gboolean ow_event_kind_from_name (const char  *name,
+                                  OwEventType *type);

@@ -25,80 +25,6 @@ struct _OwEvent
 
 G_DEFINE_BOXED_TYPE (OwEvent, ow_event, ow_event_ref, ow_event_unref)
 
-static const char * const level_names[] = {
-  [OW_LEVEL_OPENSHELL] = "openshell",
-  [OW_LEVEL_BUBBLEWRAP] = "bubblewrap",
-  [OW_LEVEL_DIRECT] = "direct",
-  [OW_LEVEL_CONNECTOR] = "connector",
-};
-
-static const char * const kind_names[OW_EVENT_N_TYPES] = {
-  [OW_EVENT_SESSION_STARTED] = "session-started",
-  [OW_EVENT_USER_MESSAGE] = "user-message",
-  [OW_EVENT_MODEL_MESSAGE] = "model-message",
-  [OW_EVENT_TOOL_ASKED] = "tool-asked",
-  [OW_EVENT_CONSENT_ASKED] = "consent-asked",
-  [OW_EVENT_CONSENT_ANSWERED] = "consent-answered",
-  [OW_EVENT_TOOL_STARTED] = "tool-started",
-  [OW_EVENT_TOOL_OUTPUT] = "tool-output",
-  [OW_EVENT_TOOL_ENDED] = "tool-ended",
-  [OW_EVENT_HOST_DECISION] = "host-decision",
-  [OW_EVENT_WALL] = "wall",
-  [OW_EVENT_NOTICE] = "notice",
-  [OW_EVENT_TURN_ENDED] = "turn-ended",
-  [OW_EVENT_SESSION_ENDED] = "session-ended",
-};
-
-const char *
-ow_level_to_string (OwLevel level)
-{
-  g_return_val_if_fail ((guint) level < G_N_ELEMENTS (level_names), NULL);
-
-  return level_names[level];
-}
-
-gboolean
-ow_level_from_string (const char *text,
-                      OwLevel    *level)
-{
-  for (guint i = 0; text != NULL && i < G_N_ELEMENTS (level_names); i++)
-    if (strcmp (level_names[i], text) == 0)
-      {
-        *level = (OwLevel) i;
-        return TRUE;
-      }
-
-  return FALSE;
-}
-
-gboolean
-ow_level_is_walled (OwLevel level)
-{
-  return level == OW_LEVEL_OPENSHELL || level == OW_LEVEL_BUBBLEWRAP;
-}
-
-const char *
-ow_event_kind_name (OwEventType type)
-{
-  g_return_val_if_fail ((guint) type < OW_EVENT_N_TYPES, NULL);
-
-  return kind_names[type];
-}
-
-static gboolean
-kind_from_name (const char  *name,
-                OwEventType *type)
-{
-  for (guint i = 0; name != NULL && i < OW_EVENT_N_TYPES; i++)
-    if (strcmp (kind_names[i], name) == 0)
-      {
-        *type = (OwEventType) i;
-        return TRUE;
-      }
-
-  return FALSE;
-}
-
 static gboolean
 is_session_id (const char *text)
 {
@@ -300,7 +226,7 @@ ow_event_to_json (const OwEvent *self)
   json_object_set_new (json, "seq", json_integer ((json_int_t) self->seq));
   json_object_set_new (json, "time", json_string (time));
   json_object_set_new (json, "session", json_string (self->session));
-  json_object_set_new (json, "type", json_string (kind_names[self->type]));
+  json_object_set_new (json, "type", json_string (ow_event_kind_name (self->type)));
   json_object_update (json, self->members);
 
   return json;
@@ -347,7 +273,7 @@ ow_event_from_json (const json_t  *json,
 
   if (!json_is_object (json))
     why = "it is not a JSON object";
-  else if (!kind_from_name (ow_json_get_string (json, "type", NULL), &type))
+  else if (!ow_event_kind_from_name (ow_json_get_string (json, "type", NULL), &type))
     why = "its type is not known";
   else if (seq < 0)
     why = "it has no number";

@@ -5,6 +5,8 @@
 
 #include <glib-object.h>
 
+#include "config/ow-host.h"
+
 /* The machine's settings, ~/.config/coworker/config.toml (docs/configuration.md).
  * Immutable once loaded; a file that cannot be read or understood is an error with
  * its line, never defaults; a missing file is "nothing set". Unknown keys are left
@@ -22,12 +24,6 @@ typedef enum {
 
 typedef enum { OW_PROFILE_STRICT, OW_PROFILE_STANDARD } OwNetworkProfile;
 
-/* A host that sandboxes may reach besides the profile's. */
-typedef struct {
-  char    *host; /* (owned) DNS name, lower case, may begin "*." */
-  guint16  port;
-} OwHost;
-
 OwConfig        *ow_config_load             (const char *path, GError **error);
 OwProviderKind   ow_config_get_provider     (OwConfig *self);
 OwNetworkProfile ow_config_get_profile      (OwConfig *self);
@@ -37,9 +33,3 @@ GPtrArray       *ow_config_get_extra_hosts  (OwConfig *self);
 const char *ow_provider_kind_to_string   (OwProviderKind kind);
 gboolean    ow_provider_kind_from_string (const char *text, OwProviderKind *kind);
 const char *ow_network_profile_to_string (OwNetworkProfile profile);
-
-OwHost  *ow_host_new   (const char *host, guint16 port);
-/* "name:port" or "name" (443); refuses IP literals, ports 0, bad labels, trailing dots. */
-OwHost  *ow_host_parse (const char *text, GError **error);
-void     ow_host_free  (OwHost *host);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (OwHost, ow_host_free)

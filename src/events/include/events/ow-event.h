@@ -5,6 +5,7 @@
 
 #include <gio/gio.h>
 
+#include "events/ow-level.h"
 #include "wire/ow-json.h"
 
 /* A session is an append-only, numbered list of these (docs/events.md has each type
@@ -31,19 +32,6 @@ typedef enum {
   OW_EVENT_SESSION_ENDED,
   OW_EVENT_N_TYPES
 } OwEventType;
-
-/* Where the effect of a call happens; stands on every tool, host and wall event. */
-typedef enum {
-  OW_LEVEL_OPENSHELL,
-  OW_LEVEL_BUBBLEWRAP,
-  OW_LEVEL_DIRECT,
-  OW_LEVEL_CONNECTOR,
-} OwLevel;
-
-const char *ow_level_to_string   (OwLevel level);
-gboolean    ow_level_from_string (const char *text, OwLevel *level);
-/* TRUE for a level with a wall around the call. */
-gboolean    ow_level_is_walled   (OwLevel level);
 
 #define OW_TYPE_EVENT (ow_event_get_type ())
 typedef struct _OwEvent OwEvent;
