@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include "ow-runner-private.h"
+#include "ow-runner-loop-private.h"
 #include "wire/ow-mcp-server.h"
 
 /* One connection with MCP on it: reading, and writing without ever waiting for a slow
@@ -22,7 +22,7 @@ typedef struct {
 } OwRunnerClientHandlers;
 
 /* Descriptors are taken; @out_fd may be the same as @in_fd. NULL: failed. */
-OwRunnerClient *ow_runner_client_new         (OwRunner                     *runner,
+OwRunnerClient *ow_runner_client_new         (OwRunnerLoop                 *loop,
                                               int                           in_fd,
                                               int                           out_fd,
                                               json_t                       *tools,

@@ -17,7 +17,7 @@
 #define PENDING_MAX (64u * 1024u * 1024u)
 
 struct _OwRunnerClient {
-  OwRunner                     *runner;
+  OwRunnerLoop                 *loop;
   int                           in_fd;
   int                           out_fd;
   int                           out_flags; /* as they were: the descriptor may be shared */
@@ -44,11 +44,11 @@ update_events (OwRunnerClient *self)
 
   if (self->out_source == self->in_source)
     {
-      ow_runner_loop_set_events (self->runner->loop, self->in_source, in | out);
+      ow_runner_loop_set_events (self->loop, self->in_source, in | out);
       return;
     }
-  ow_runner_loop_set_events (self->runner->loop, self->in_source, in);
-  ow_runner_loop_set_events (self->runner->loop, self->out_source, out);
+  ow_runner_loop_set_events (self->loop, self->in_source, in);
+  ow_runner_loop_set_events (self->loop, self->out_source, out);
 }
 
 static void
@@ -169,9 +169,9 @@ ow_runner_client_free (OwRunnerClient *self)
 {
   if (self == NULL || self->freed)
     return;
-  ow_runner_loop_remove (self->runner->loop, self->in_source);
+  ow_runner_loop_remove (self->loop, self->in_source);
   if (self->out_source != self->in_source)
-    ow_runner_loop_remove (self->runner->loop, self->out_source);
+    ow_runner_loop_remove (self->loop, self->out_source);
   fcntl (self->out_fd, F_SETFL, self->out_flags);
   if (self->out_fd != self->in_fd)
     close (self->out_fd);
@@ -242,7 +242,7 @@ on_out (uint32_t events,
 }
 
 OwRunnerClient *
-ow_runner_client_new (OwRunner                     *runner,
+ow_runner_client_new (OwRunnerLoop                 *loop,
                       int                           in_fd,
                       int                           out_fd,
                       json_t                       *tools,
@@ -254,15 +254,15 @@ ow_runner_client_new (OwRunner                     *runner,
 
   if (self == NULL)
     return NULL;
-  *self = (OwRunnerClient) { .runner = runner, .in_fd = in_fd, .out_fd = out_fd,
+  *self = (OwRunnerClient) { .loop = loop, .in_fd = in_fd, .out_fd = out_fd,
                              .handlers = handlers, .user_data = user_data };
   self->out_flags = fcntl (out_fd, F_GETFL);
   fcntl (out_fd, F_SETFL, self->out_flags | O_NONBLOCK);
   self->mcp = ow_mcp_server_new ("openworker-runner", OW_VERSION, tools, meta, &mcp_handlers,
                                  self);
-  self->in_source = ow_runner_loop_add (runner->loop, in_fd, EPOLLIN, on_in, self);
+  self->in_source = ow_runner_loop_add (loop, in_fd, EPOLLIN, on_in, self);
   self->out_source = in_fd == out_fd ? self->in_source
-                                     : ow_runner_loop_add (runner->loop, out_fd, 0, on_out, self);
+                                     : ow_runner_loop_add (loop, out_fd, 0, on_out, self);
   if (self->mcp == NULL || self->in_source == NULL || self->out_source == NULL)
     {
       ow_runner_client_free (self);

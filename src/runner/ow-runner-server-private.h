@@ -5,7 +5,9 @@
 
 #include "ow-runner-private.h"
 
-/* The MCP face: who is connected, which calls run, and what they are answered. */
+/* The MCP face: who is connected, what they ask for, and who runs it. */
+
+typedef struct _OwRunnerServer OwRunnerServer;
 
 /* @lease_ms: 0 for none. */
 OwRunnerServer *ow_runner_server_new      (OwRunner       *runner,
