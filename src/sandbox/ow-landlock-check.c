@@ -28,6 +28,13 @@ ow_landlock_check_answer (long     answer,
                   "Sessions on this machine are refused",
                   "the kernel has no Landlock",
                   "Start a kernel of version 5.13 or newer that has Landlock built in.");
+  else if (answer < 0 && saved_errno == EPERM)
+    ow_error_set (error, OW_ERROR_REFUSED,
+                  "Sessions on this machine are refused",
+                  "the container that this program runs in forbids Landlock by its filter of "
+                  "system calls",
+                  "Allow landlock_create_ruleset, landlock_add_rule and landlock_restrict_self "
+                  "there (systemd-nspawn: --system-call-filter=@sandbox), or run outside it.");
   else
     ow_error_setf (error, OW_ERROR_REFUSED,
                    "See whether this program itself runs in a container that forbids it.",

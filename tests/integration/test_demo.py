@@ -17,10 +17,10 @@ def demo(account, workspace, openworker):
     shutil.copytree(DEMO, target)
     account.give(target)
 
-    def run(*argv):
+    def run(*argv, env=None):
         return account.run([target / "run", *argv],
-                           env={"OPENWORKER": openworker, "OPENWORKER_DEMO_DIR": workspace.path},
-                           timeout=120)
+                           env={"OPENWORKER": openworker, "OPENWORKER_DEMO_DIR": workspace.path,
+                                **(env or {})}, timeout=120)
     return run
 
 
@@ -44,8 +44,18 @@ def test_demo_shows_the_whole_path(demo):
 def test_demo_finds_what_is_broken(demo, name):
     done = demo("--break", name)
     assert done.returncode == 1, done.stdout + done.stderr
-    failed = [check for check, state in results(done).items() if state != "ok"]
+    failed = [check for check, state in results(done).items() if state == "FAILED"]
     assert failed == [name], done.stdout + done.stderr
+
+
+def test_demo_claims_nothing_it_did_not_try(demo, workspace):
+    """A refused session: no step was reached, and none is called ok."""
+    done = demo(env={"OPENWORKER_LIBEXEC": workspace.path / "nothing"})
+    assert done.returncode == 1
+    states = results(done)
+    assert states.pop("run") == "FAILED" and "Sessions on this machine are refused" in done.stderr
+    assert states.pop("audit") == "ok"
+    assert set(states.values()) == {"not"}, states
 
 
 @pytest.mark.parametrize("argv", [["--break"], ["--break", "door"], ["extra"], ["--break", "wall", "x"]])
