@@ -242,7 +242,7 @@ test_landlock (void)
   g_clear_error (&error);
   g_assert_cmpint (ow_landlock_check_answer (-1, EPERM, &error), ==, 0);
   g_assert_error (error, OW_ERROR, OW_ERROR_REFUSED);
-  g_assert_nonnull (strstr (error->message, "--system-call-filter=@sandbox"));
+  g_assert_nonnull (strstr (error->message, "--system-call-filter="));
   g_clear_error (&error);
   g_assert_cmpint (ow_landlock_check_answer (0, 0, &error), ==, 0);
   g_assert_error (error, OW_ERROR, OW_ERROR_REFUSED);
