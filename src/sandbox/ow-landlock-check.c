@@ -33,8 +33,9 @@ ow_landlock_check_answer (long     answer,
                   "Sessions on this machine are refused",
                   "the container that this program runs in forbids Landlock by its filter of "
                   "system calls",
-                  "Allow them there (systemd-nspawn: --system-call-filter=\"landlock_create_ruleset "
-                  "landlock_add_rule landlock_restrict_self\"), or run outside it.");
+                  "Allow them there (systemd-nspawn: --system-call-filter="
+                  "\"landlock_create_ruleset landlock_add_rule landlock_restrict_self\"), or run "
+                  "outside it.");
   else
     ow_error_setf (error, OW_ERROR_REFUSED,
                    "See whether this program itself runs in a container that forbids it.",
