@@ -22,7 +22,10 @@ typedef struct {
   size_t length;
 } Line;
 
-__attribute__ ((format (printf, 2, 3)))
+static void line_add (Line       *line,
+                      const char *format,
+                      ...) __attribute__ ((format (printf, 2, 3)));
+
 static void
 line_add (Line       *line,
           const char *format,
