@@ -16,23 +16,16 @@
 #include "ow-runner-private.h"
 #include "ow-runner-process-private.h"
 #include "ow-runner-report-private.h"
+#include "ow-runner-shell-script-private.h"
 
-/* bash reads its script from a pipe as it comes (-s), so at rest there is no driver in
- * it that a command could disturb: no loop to break out of, no variable, no open
- * descriptor beside the script's, which bash itself keeps close-on-exec. A command is
- * one eval, its output goes to pipes of its own that are opened through /proc, and what
- * comes after it is a subshell in POSIX mode, where neither functions nor traps nor
- * options of the session reach. That says "d" on the marker pipe, gets the command's
- * random marker only then, and answers with it and the status. Whatever else is
- * written to the marker pipe is passed over. When bash itself ends, its wait status is
- * the command's. */
+/* The one bash and its commands, which wait for each other: who starts it, gives it the
+ * script of a command, hears of that one's end by the marker pipe or by bash's own, and
+ * stops it. When bash itself ends, its wait status is the command's. */
 
 #define COMMAND_MAX       (4u * 1024u * 1024u)
 #define TIMEOUT_DEFAULT_S 120
 #define TIMEOUT_MAX_S     600
 #define GRACE_MS          3000
-/* bash reads its script byte by byte: a longer command comes to it as a file. */
-#define INLINE_MAX        16384u
 
 typedef struct _Command Command;
 struct _Command {
@@ -55,7 +48,7 @@ struct _OwRunnerShell {
   int              state_fd;     /* a memfd: variables and functions of a shell that SIGINT ended */
   int              text_fd;      /* a memfd: a long command */
   bool             restore;      /* the next shell begins with what is in it */
-  bool             names_hidden;  /* functions have taken names that we need */
+  bool             names_hidden; /* functions have taken names that we need */
 
   OwRunnerSource  *script_source;
   char            *script;       /* (owned) not written yet */
@@ -384,96 +377,6 @@ start_bash (OwRunnerShell *self)
 }
 
 static bool
-put_text (OwRunnerShell *self,
-          const char    *text)
-{
-  size_t length = strlen (text);
-
-  return ftruncate (self->text_fd, 0) == 0
-         && pwrite (self->text_fd, text, length, 0) == (ssize_t) length;
-}
-
-/* What comes before the command in a bash that has just been started, or where functions
- * hide what we use. */
-static void
-write_preparation (OwRunnerShell *self,
-                   FILE          *out,
-                   bool           first)
-{
-  int pid = (int) getpid ();
-
-  if (first)
-    fprintf (out,
-             "\\trap '{ \\builtin declare -p; \\builtin declare -f; \\builtin shopt -p; "
-             "\\builtin set +o; } >|/proc/%d/fd/%d; \\builtin exit 130' INT\n",
-             pid, self->state_fd);
-  if (first && self->restore)
-    fprintf (out, "\\source /proc/%d/fd/%d\n", pid, self->state_fd);
-  if (self->names_hidden || (first && self->restore))
-    fprintf (out, "POSIXLY_CORRECT=y\n\\unset -f eval builtin\n\\unset POSIXLY_CORRECT\n");
-}
-
-static void
-write_command (OwRunnerShell *self,
-               FILE          *out,
-               const char    *command)
-{
-  int pid = (int) getpid ();
-
-  if (strlen (command) > INLINE_MAX && put_text (self, command))
-    {
-      fprintf (out, "__ow_text=$(</proc/%d/fd/%d)\n\\eval \"$__ow_text\"", pid, self->text_fd);
-    }
-  else
-    {
-      fprintf (out, "\\eval '");
-      for (const char *at = command; *at != '\0'; at++)
-        {
-          if (*at == '\'')
-            fputs ("'\\''", out);
-          else
-            fputc (*at, out);
-        }
-      fprintf (out, "'");
-    }
-  fprintf (out, " </dev/null >/proc/%d/fd/%d 2>/proc/%d/fd/%d\n", pid,
-           ow_runner_capture_get_fd (self->capture, OW_RUNNER_STDOUT), pid,
-           ow_runner_capture_get_fd (self->capture, OW_RUNNER_STDERR));
-}
-
-/* The script of one command. @first: bash has just been started. */
-static char *
-make_script (OwRunnerShell *self,
-             const char    *command,
-             bool           first,
-             size_t        *length)
-{
-  int pid = (int) getpid ();
-  char *script = NULL;
-  FILE *out = open_memstream (&script, length);
-
-  if (out == NULL)
-    return NULL;
-  write_preparation (self, out, first);
-  write_command (self, out, command);
-  fprintf (out, "__ow_status=$?\n"
-           "( POSIXLY_CORRECT=y; \\set +eux; \\unset -f declare; __ow_hidden=0; IFS=; "
-           "\\declare -F eval >/dev/null && __ow_hidden=1; "
-           "\\declare -F builtin >/dev/null && __ow_hidden=1; \\unset -f builtin; "
-           "\\builtin printf 'd\\n' >|/proc/%d/fd/%d; "
-           "\\builtin read -r __ow_nonce </proc/%d/fd/%d; "
-           "\\builtin printf '%%s %%d %%d %%d\\n' \"$__ow_nonce\" \"$__ow_status\" \"$BASHPID\" "
-           "\"$__ow_hidden\" >|/proc/%d/fd/%d; \\exit \"$__ow_status\" )\n",
-           pid, self->marker_fds[1], pid, self->nonce_fds[0], pid, self->marker_fds[1]);
-  if (fclose (out) != 0)
-    {
-      free (script);
-      return NULL;
-    }
-  return script;
-}
-
-static bool
 make_nonce (OwRunnerShell *self)
 {
   unsigned char bytes[16];
@@ -486,6 +389,28 @@ make_nonce (OwRunnerShell *self)
   for (size_t i = 0; i < sizeof bytes; i++)
     snprintf (self->nonce + 2 * i, 3, "%02x", bytes[i]);
   return true;
+}
+
+/* The script of one command. @first: bash has just been started. */
+static char *
+make_script (OwRunnerShell *self,
+             const char    *command,
+             bool           first,
+             size_t        *length)
+{
+  const OwRunnerShellScript script = {
+    .first = first,
+    .restore = self->restore,
+    .names_hidden = self->names_hidden,
+    .state_fd = self->state_fd,
+    .text_fd = self->text_fd,
+    .stdout_fd = ow_runner_capture_get_fd (self->capture, OW_RUNNER_STDOUT),
+    .stderr_fd = ow_runner_capture_get_fd (self->capture, OW_RUNNER_STDERR),
+    .marker_fd = self->marker_fds[1],
+    .nonce_fd = self->nonce_fds[0],
+  };
+
+  return ow_runner_shell_script_make (&script, command, length);
 }
 
 static void
@@ -556,7 +481,7 @@ try_start (OwRunnerShell *self)
   Command *command = self->queue;
   bool first = self->pid == 0;
   size_t length = 0;
-  char *script;
+  char *script = NULL;
 
   self->capture = ow_runner_capture_new (self->runner->loop, self->runner->drains, on_output,
                                          command->task);
@@ -574,7 +499,8 @@ try_start (OwRunnerShell *self)
   self->started_ticks = ow_runner_process_now ();
   self->timed_out = false;
   self->stopping = false;
-  script = make_nonce (self) ? make_script (self, command->text, first, &length) : NULL;
+  if (make_nonce (self))
+    script = make_script (self, command->text, first, &length);
   self->restore = false;
   if (script == NULL || !send_script (self, script, length))
     {

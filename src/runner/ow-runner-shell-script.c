@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "ow-runner-shell-script-private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* bash reads its script byte by byte: a longer command comes to it as a file. */
+#define INLINE_MAX 16384u
+
+static bool
+put_text (const OwRunnerShellScript *self,
+          const char                *text)
+{
+  size_t length = strlen (text);
+
+  return ftruncate (self->text_fd, 0) == 0
+         && pwrite (self->text_fd, text, length, 0) == (ssize_t) length;
+}
+
+/* What comes before the command in a bash that has just been started, or where functions
+ * hide what we use. */
+static void
+write_preparation (const OwRunnerShellScript *self,
+                   FILE                      *out)
+{
+  int pid = (int) getpid ();
+
+  if (self->first)
+    fprintf (out,
+             "\\trap '{ \\builtin declare -p; \\builtin declare -f; \\builtin shopt -p; "
+             "\\builtin set +o; } >|/proc/%d/fd/%d; \\builtin exit 130' INT\n",
+             pid, self->state_fd);
+  if (self->first && self->restore)
+    fprintf (out, "\\source /proc/%d/fd/%d\n", pid, self->state_fd);
+  if (self->names_hidden || (self->first && self->restore))
+    fprintf (out, "POSIXLY_CORRECT=y\n\\unset -f eval builtin\n\\unset POSIXLY_CORRECT\n");
+}
+
+static void
+write_command (const OwRunnerShellScript *self,
+               FILE                      *out,
+               const char                *command)
+{
+  int pid = (int) getpid ();
+
+  if (strlen (command) > INLINE_MAX && put_text (self, command))
+    {
+      fprintf (out, "__ow_text=$(</proc/%d/fd/%d)\n\\eval \"$__ow_text\"", pid, self->text_fd);
+    }
+  else
+    {
+      fprintf (out, "\\eval '");
+      for (const char *at = command; *at != '\0'; at++)
+        {
+          if (*at == '\'')
+            fputs ("'\\''", out);
+          else
+            fputc (*at, out);
+        }
+      fprintf (out, "'");
+    }
+  fprintf (out, " </dev/null >/proc/%d/fd/%d 2>/proc/%d/fd/%d\n", pid,
+           self->stdout_fd, pid, self->stderr_fd);
+}
+
+char *
+ow_runner_shell_script_make (const OwRunnerShellScript *self,
+                             const char                *command,
+                             size_t                    *length)
+{
+  int pid = (int) getpid ();
+  char *script = NULL;
+  FILE *out = open_memstream (&script, length);
+
+  if (out == NULL)
+    return NULL;
+  write_preparation (self, out);
+  write_command (self, out, command);
+  fprintf (out, "__ow_status=$?\n"
+           "( POSIXLY_CORRECT=y; \\set +eux; \\unset -f declare; __ow_hidden=0; IFS=; "
+           "\\declare -F eval >/dev/null && __ow_hidden=1; "
+           "\\declare -F builtin >/dev/null && __ow_hidden=1; \\unset -f builtin; "
+           "\\builtin printf 'd\\n' >|/proc/%d/fd/%d; "
+           "\\builtin read -r __ow_nonce </proc/%d/fd/%d; "
+           "\\builtin printf '%%s %%d %%d %%d\\n' \"$__ow_nonce\" \"$__ow_status\" \"$BASHPID\" "
+           "\"$__ow_hidden\" >|/proc/%d/fd/%d; \\exit \"$__ow_status\" )\n",
+           pid, self->marker_fd, pid, self->nonce_fd, pid, self->marker_fd);
+  if (fclose (out) != 0)
+    {
+      free (script);
+      return NULL;
+    }
+  return script;
+}
