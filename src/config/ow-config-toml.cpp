@@ -3,9 +3,12 @@
 
 #include "ow-config-toml-private.h"
 
+#include <cstring>
 #include <new>
 #include <string_view>
 #include <toml++/toml.h>
+
+#define MAX_DOTS 16
 
 struct _OwConfigToml
 {
@@ -21,10 +24,74 @@ text_free (gpointer data)
   g_free (text);
 }
 
+/* A NUL would end the text for C, and what stands before it pass for the whole: it
+ * becomes a character that no setting has. */
 static char *
 copy_text (std::string_view text)
 {
-  return g_strndup (text.data (), text.size ());
+  GString *copy = g_string_sized_new (text.size ());
+
+  for (char c : text)
+    {
+      if (c != '\0')
+        g_string_append_c (copy, c);
+      else
+        g_string_append (copy, "\uFFFD");
+    }
+
+  return g_string_free (copy, FALSE);
+}
+
+/* Where the string that begins at @i ends. */
+static gsize
+skip_string (std::string_view text,
+             gsize            i)
+{
+  const char quote = text[i];
+  const std::string_view three = quote == '"' ? "\"\"\"" : "'''";
+  const bool is_long = text.substr (i, 3) == three;
+
+  for (i += is_long ? 3 : 1; i < text.size (); i++)
+    {
+      if (text[i] == '\\' && quote == '"')
+        i++;
+      else if (!is_long && (text[i] == quote || text[i] == '\n'))
+        return i;
+      else if (is_long && text.substr (i, 3) == three)
+        {
+          /* Up to two more belong to the text. */
+          for (i += 2; i + 1 < text.size () && text[i + 1] == quote;)
+            i++;
+          return i;
+        }
+    }
+  return text.size ();
+}
+
+/* The line of a key with too many parts, or 0. The parser makes a table of each part and
+ * takes tables apart by recursion, so that a deep one would end the program. */
+static guint
+find_deep_key (std::string_view text)
+{
+  guint line = 1;
+  guint dots = 0;
+
+  for (gsize i = 0; i < text.size (); i++)
+    {
+      gsize begin = i;
+
+      if (text[i] == '#')
+        i = MIN (text.find ('\n', i), text.size ());
+      else if (text[i] == '"' || text[i] == '\'')
+        i = skip_string (text, i);
+      else if (text[i] == '.' && ++dots > MAX_DOTS)
+        return line;
+      for (; begin < text.size () && begin <= i; begin++)
+        line += text[begin] == '\n';
+      if (i < text.size () && strchr ("=,{}[]\n", text[i]) != nullptr)
+        dots = 0;
+    }
+  return 0;
 }
 
 OwConfigToml *
@@ -35,8 +102,13 @@ ow_config_toml_parse (const char  *text,
 {
   OwConfigToml *self = nullptr;
 
-  *line = 0;
+  *line = find_deep_key (std::string_view (text, length));
   *why = nullptr;
+  if (*line > 0)
+    {
+      *why = g_strdup ("a key has too many parts");
+      return nullptr;
+    }
   try
     {
       self = new OwConfigToml { toml::parse (std::string_view (text, length)) };

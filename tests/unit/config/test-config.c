@@ -138,6 +138,9 @@ test_broken (Fixture       *f,
     { "sandbox_provider = \"direct\"\nsandbox_provider = \"bubblewrap\"", -1, "line 2" },
     { "sandbox_network_profile = \"open\"", -1, "\"strict\" or \"standard\"" },
     { "sandbox_network_profile = 3", -1, "line 1" },
+    { "sandbox_provider = \"bubblewrap\\u0000\"", -1, "line 1" },
+    { "sandbox_network_profile = \"strict\\u0000x\"", -1, "line 1" },
+    { "sandbox_extra_hosts = [\"a.org\\u0000.b.org\"]", -1, "line 1" },
     { "sandbox_extra_hosts = \"a.example\"", -1, "line 1" },
     { "sandbox_extra_hosts = [\n\"a.example\",\n5]", -1, "line 3" },
     { "sandbox_extra_hosts = [\n\"a.example\",\n\"127.0.0.1\"]", -1, "line 3" },
@@ -161,6 +164,72 @@ test_broken (Fixture       *f,
       g_assert_nonnull (strstr (error->message, rows[i].says));
       g_assert_nonnull (strstr (error->message, f->path));
     }
+}
+
+static char *
+repeat (const char *text,
+        guint       n)
+{
+  GString *out = g_string_new (NULL);
+
+  for (guint i = 0; i < n; i++)
+    g_string_append (out, text);
+  return g_string_free (out, FALSE);
+}
+
+/* A deep table is refused before the parser makes it: it would be taken apart by
+ * recursion. Each @part comes many times, between @begin and @end. */
+static void
+test_deep (Fixture       *f,
+           gconstpointer  data)
+{
+  static const struct {
+    const char *begin;
+    const char *part;
+    const char *end;
+  } rows[] = {
+    { "x = 1\n", "a.", "a = 1\n" }, { "x = 1\n", "a . ", "a = 1\n" },
+    { "x = 1\n", "\"a\".", "a = 1\n" }, { "x = 1\n", "'a'.", "a = 1\n" },
+    { "\n[", "a.", "a]\n" }, { "\n[[", "a.", "a]]\n" }, { "\nx = { ", "a.", "a = 1 }\n" },
+    { "\nx = [{ ", "a.", "a = 1 }]\n" }, { "#\"\n", "a.", "a = 1\n" },
+    /* Ends of strings that a careless eye takes for something else. */
+    { "\nx = ['''a''''', { ", "a.", "a = 1 }]\n" }, { "\nx = ['\\', { ", "a.", "a = 1 }]\n" },
+    { "\nx = [\"\"\"\\\"\"\"\"\"\", { ", "a.", "a = 1 }]\n" },
+    { "\nx = [\"\\\\\", \"\", '', { ", "a.", "a = 1 }]\n" },
+    { "x = 1\n", "[", "" }, { "x = ", "{ a = ", "" },
+  };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (rows); i++)
+    {
+      g_autofree char *middle = repeat (rows[i].part, 100000);
+      g_autofree char *text = g_strconcat (rows[i].begin, middle, rows[i].end, NULL);
+      g_autoptr (GError) error = NULL;
+
+      put (f, text, -1);
+      g_assert_null (ow_config_load (f->path, &error));
+      g_assert_error (error, OW_ERROR, OW_ERROR_DATA);
+      g_test_message ("row %" G_GSIZE_FORMAT ": %s", i, error->message);
+      if (rows[i].end[0] != '\0')
+        g_assert_nonnull (strstr (error->message, "line 2: a key has too many parts"));
+    }
+}
+
+/* Dots elsewhere are no parts of keys, and as deep as a file may be it is read. */
+static void
+test_not_deep (Fixture       *f,
+               gconstpointer  data)
+{
+  g_autofree char *dots = g_strnfill (1000, '.');
+  g_autofree char *table = repeat ("{ a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p = ", 250);
+  g_autofree char *ends = repeat (" }", 250);
+  g_autofree char *numbers = repeat ("1.5, ", 1000);
+  g_autofree char *text = g_strdup_printf (
+    "# %s\na = \"%s\"\nb = '%s'\nc = \"\"\"\n%s\n\\\"\"\"\"\"\nd = '''%s'''\n"
+    "e = [%s]\nf = %s1%s\n\"%s\" = 1\n[a1.b.c]\n", dots, dots, dots, dots, dots, numbers,
+    table, ends, dots);
+  g_autoptr (OwConfig) config = load (f, text);
+
+  assert_unset (config);
 }
 
 /* A file cut at any byte is either read as what it then says, or an error; where the
@@ -318,6 +387,8 @@ main (int   argc,
   ADD ("/config/nothing-set", test_nothing_set);
   ADD ("/config/values", test_values);
   ADD ("/config/S07/broken", test_broken);
+  ADD ("/config/S07/deep", test_deep);
+  ADD ("/config/not-deep", test_not_deep);
   ADD ("/config/S07/every-cut", test_every_cut);
   ADD ("/config/S07/unreadable", test_unreadable);
   g_test_add_func ("/config/S14/hosts", test_hosts);
