@@ -173,6 +173,22 @@ copy_hash (const json_t *json,
   return TRUE;
 }
 
+/* The hash is of the content, which can also be spelt otherwise: what does not stand as it
+ * was written has been changed. */
+static gboolean
+is_as_written (json_t     *json,
+               const char *text,
+               gsize       length)
+{
+  size_t bytes = 0;
+  char *written = ow_json_dump (json, &bytes);
+  gboolean same = written != NULL && bytes == length && memcmp (written, text, length) == 0;
+
+  free (written);
+
+  return same;
+}
+
 static gboolean
 parse_exact (OwAuditRecord *record,
              const char    *text,
@@ -192,6 +208,7 @@ parse_exact (OwAuditRecord *record,
       record->event = json_incref (event);
       record->true_hash = compute_hash (record->n, record->prev, event, hash) &&
                           strcmp (hash, record->hash) == 0;
+      record->whole = is_as_written (json, text, length);
     }
   json_decref (json);
 
@@ -208,10 +225,7 @@ ow_audit_record_parse (OwAuditRecord *record,
 
   memset (record, 0, sizeof *record);
   if (parse_exact (record, line, length))
-    {
-      record->whole = TRUE;
-      return TRUE;
-    }
+    return TRUE;
 
   for (guint i = 0; i < MAX_STARTS && start < end; i++)
     {
@@ -220,6 +234,7 @@ ow_audit_record_parse (OwAuditRecord *record,
         return FALSE;
       if (parse_exact (record, start, (gsize) (end - start)))
         {
+          record->whole = FALSE;
           if (record->true_hash)
             return TRUE;
           ow_audit_record_clear (record);

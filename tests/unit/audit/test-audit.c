@@ -254,6 +254,41 @@ test_tampered (Fixture       *f,
     }
 }
 
+/* The same content, spelt in another way than it was written: bytes were changed. */
+static void
+test_spelt_otherwise (Fixture       *f,
+                      gconstpointer  data)
+{
+  static const struct {
+    const char *from;
+    const char *to;
+  } rows[] = {
+    { "{\"n\":2", "{ \"n\":2" }, { "{\"n\":2", " {\"n\":2" }, { "}\n", "} \n" }, { "}\n", "}\r\n" },
+    { "\"n\":2", "\"\\u006e\":2" }, { "u001B", "u001b" }, { "x\\u001B", "\\u0078\\u001B" },
+    { "/", "\\/" }, { "\\n", "\\u000A" },
+  };
+  g_autoptr (OwAudit) audit = ow_audit_open (f->path, NULL);
+  g_autofree char *text = NULL;
+
+  for (guint i = 0; i < 3; i++)
+    {
+      g_autoptr (OwEvent) event = make_started ("x\033[31m/\n");
+
+      g_assert_true (ow_audit_append (audit, event, FALSE, NULL));
+    }
+  g_assert_true (g_file_get_contents (f->path, &text, NULL, NULL));
+  for (gsize i = 0; i < G_N_ELEMENTS (rows); i++)
+    {
+      GString *changed = g_string_new (text);
+
+      g_test_message ("row %" G_GSIZE_FORMAT, i);
+      g_assert_cmpuint (g_string_replace (changed, rows[i].from, rows[i].to, 1), ==, 1);
+      g_assert_true (g_file_set_contents (f->path, changed->str, -1, NULL));
+      g_assert_false (is_clean (f->path, 3));
+      g_string_free (changed, TRUE);
+    }
+}
+
 #define ADD(path, func) \
   g_test_add (path, Fixture, NULL, fixture_set_up, func, fixture_tear_down)
 
@@ -271,6 +306,7 @@ main (int   argc,
   ADD ("/audit/refused", test_refused);
   ADD ("/audit/removed", test_removed);
   ADD ("/audit/tampered", test_tampered);
+  ADD ("/audit/spelt-otherwise", test_spelt_otherwise);
 
   return g_test_run ();
 }
