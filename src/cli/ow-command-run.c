@@ -48,11 +48,8 @@ start (OwFace        *face,
 {
   OwWatchOptions watch = { options->json ? show_json : show_text, OW_WATCH_ASK_PERSON, NULL };
   json_t *params = json_object ();
-  json_t *folders = json_array ();
 
-  for (guint i = 0; options->folders != NULL && options->folders[i] != NULL; i++)
-    json_array_append_new (folders, json_string (options->folders[i]));
-  json_object_set_new (params, "folders", folders);
+  json_object_set_new (params, "folders", ow_face_words (options->folders));
   set_text (params, "provider", options->provider);
   set_text (params, "model", options->model);
   set_text (params, "approve", options->approve);

@@ -68,27 +68,6 @@ show_event (OwEvent  *event,
     }
 }
 
-static json_t *
-string_array (char **words)
-{
-  json_t *array = json_array ();
-
-  for (guint i = 0; words != NULL && words[i] != NULL; i++)
-    json_array_append_new (array, json_string (words[i]));
-  return array;
-}
-
-static gboolean
-all_utf8 (char **words)
-{
-  for (guint i = 0; words[i] != NULL; i++)
-    {
-      if (!g_utf8_validate (words[i], -1, NULL))
-        return FALSE;
-    }
-  return TRUE;
-}
-
 void
 ow_command_sandbox_exec (OwFace  *face,
                          int      argc,
@@ -126,14 +105,9 @@ ow_command_sandbox_exec (OwFace  *face,
       ow_face_usage (face, "“sandbox exec” needs a command after “--”.");
       return;
     }
-  if (!all_utf8 (argv + 1))
-    {
-      ow_face_usage (face, "The command has a word that is not UTF-8.");
-      return;
-    }
 
-  params = json_pack ("{s:o, s:o}", "folders", string_array (folders),
-                      "argv", string_array (argv + 1));
+  params = json_pack ("{s:o, s:o}", "folders", ow_face_words (folders),
+                      "argv", ow_face_words (argv + 1));
   if (provider != NULL)
     json_object_set_new (params, "provider", json_string (provider));
   ow_watch_start (face, "session.exec", params, &watch);

@@ -39,6 +39,8 @@ gboolean ow_face_parse     (OwFace              *face,
                             gboolean             leading_only,
                             int                 *argc,
                             char              ***argv);
+/* @words, NULL-terminated, as a list of texts: (new reference). */
+json_t  *ow_face_words     (char         **words);
 /* Runs one engine command whose failure ends the face; @done gets the result. */
 typedef void (*OwFaceResult) (OwFace       *face,
                               const json_t *result,

@@ -84,6 +84,16 @@ ow_face_parse (OwFace              *face,
   return TRUE;
 }
 
+json_t *
+ow_face_words (char **words)
+{
+  json_t *array = json_array ();
+
+  for (guint i = 0; words[i] != NULL; i++)
+    json_array_append_new (array, json_string (words[i]));
+  return array;
+}
+
 typedef struct
 {
   OwFace       *face;

@@ -60,6 +60,17 @@ ensure_standard_fds (void)
   return TRUE;
 }
 
+/* The engine takes JSON, which cannot carry other bytes: a word that could not be handed on
+ * would be a word left out. */
+static gboolean
+are_utf8 (char **words)
+{
+  for (guint i = 0; words[i] != NULL; i++)
+    if (!g_utf8_validate (words[i], -1, NULL))
+      return FALSE;
+  return TRUE;
+}
+
 static void
 dispatch (OwFace  *face,
           int      argc,
@@ -71,6 +82,11 @@ dispatch (OwFace  *face,
     {
       print_help ();
       ow_face_finish (face, 2);
+      return;
+    }
+  if (!are_utf8 (argv + 1))
+    {
+      ow_face_usage (face, "The command has a word that is not UTF-8.");
       return;
     }
   if (g_str_equal (argv[1], "--help") || g_str_equal (argv[1], "-h") ||

@@ -23,15 +23,26 @@ typedef struct
   gboolean         interactive;
 } OwEngineParams;
 
-/* @exec: the parameters of session.exec, else of session.start. Unknown members,
- * wrong types and missing members are usage errors. */
-OwEngineParams *ow_engine_params_new  (const json_t    *params,
-                                       gboolean         exec,
-                                       GError         **error);
-void            ow_engine_params_free (OwEngineParams  *params);
+/* What any command's parameters have to pass first: an object of members that are @known,
+ * NULL-terminated, and of their type. What fails is a usage error. */
+gboolean        ow_engine_params_check         (const json_t        *params,
+                                                const char * const  *known,
+                                                GError             **error);
+
+/* @exec: the parameters of session.exec, else of session.start, which have passed
+ * ow_engine_params_check(). Missing members and wrong words are usage errors. */
+OwEngineParams *ow_engine_params_new           (const json_t    *params,
+                                                gboolean         exec,
+                                                GError         **error);
+void            ow_engine_params_free          (OwEngineParams  *params);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (OwEngineParams, ow_engine_params_free)
 
 /* The string member @key, or NULL with a usage error. Borrowed from @params. */
-const char     *ow_engine_params_need (const json_t    *params,
-                                       const char      *key,
-                                       GError         **error);
+const char     *ow_engine_params_need          (const json_t    *params,
+                                                const char      *key,
+                                                GError         **error);
+
+/* @kind: OW_PROVIDER_UNSET when none is named. */
+gboolean        ow_engine_params_read_provider (const json_t    *params,
+                                                OwProviderKind  *kind,
+                                                GError         **error);

@@ -9,11 +9,25 @@
 #define MAX_FOLDERS 64
 #define MAX_WORDS 4096
 
-static const char * const START_MEMBERS[] = {
-  "folders", "provider", "approve", "model", "record", "task", "interactive", NULL
-};
-static const char * const EXEC_MEMBERS[] = {
-  "folders", "provider", "argv", "interactive", NULL
+/* A member has one type, whichever command it belongs to. */
+static const struct
+{
+  const char *name;
+  json_type   type; /* JSON_TRUE: a truth value */
+  const char *word;
+} MEMBERS[] = {
+  { "approve", JSON_STRING, "a text" },
+  { "argv", JSON_ARRAY, "a list" },
+  { "decision", JSON_STRING, "a text" },
+  { "folders", JSON_ARRAY, "a list" },
+  { "interactive", JSON_TRUE, "true or false" },
+  { "model", JSON_STRING, "a text" },
+  { "provider", JSON_STRING, "a text" },
+  { "reason", JSON_STRING, "a text" },
+  { "record", JSON_STRING, "a text" },
+  { "request", JSON_STRING, "a text" },
+  { "session", JSON_STRING, "a text" },
+  { "task", JSON_STRING, "a text" },
 };
 
 void
@@ -40,6 +54,51 @@ ow_engine_params_need (const json_t  *params,
       return NULL;
     }
   return text;
+}
+
+static gboolean
+check_type (const char    *key,
+            const json_t  *value,
+            GError       **error)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (MEMBERS); i++)
+    {
+      if (!g_str_equal (MEMBERS[i].name, key))
+        continue;
+      if (json_typeof (value) == MEMBERS[i].type ||
+          (MEMBERS[i].type == JSON_TRUE && json_is_boolean (value)))
+        return TRUE;
+      ow_error_setf (error, OW_ERROR_USAGE, NULL, "“%s” has to be %s", key, MEMBERS[i].word);
+      return FALSE;
+    }
+  g_return_val_if_reached (FALSE);
+}
+
+gboolean
+ow_engine_params_check (const json_t        *params,
+                        const char * const  *known,
+                        GError             **error)
+{
+  const char *key;
+  json_t *value;
+
+  if (!json_is_object (params))
+    {
+      ow_error_set (error, OW_ERROR_USAGE, "A command's parameters have to be an object", NULL,
+                    NULL);
+      return FALSE;
+    }
+  json_object_foreach ((json_t *) params, key, value)
+    {
+      if (!g_strv_contains (known, key))
+        {
+          ow_error_setf (error, OW_ERROR_USAGE, NULL, "The command has no member “%s”", key);
+          return FALSE;
+        }
+      if (!check_type (key, value, error))
+        return FALSE;
+    }
+  return TRUE;
 }
 
 static char **
@@ -72,25 +131,6 @@ read_words (const json_t  *params,
 }
 
 static gboolean
-check_members (const json_t       *params,
-               const char * const *known,
-               GError            **error)
-{
-  const char *key;
-  json_t *value;
-
-  json_object_foreach ((json_t *) params, key, value)
-    {
-      if (!g_strv_contains (known, key))
-        {
-          ow_error_setf (error, OW_ERROR_USAGE, NULL, "The command has no member “%s”", key);
-          return FALSE;
-        }
-    }
-  return TRUE;
-}
-
-static gboolean
 read_approve (OwEngineParams  *self,
               const json_t    *params,
               GError         **error)
@@ -112,23 +152,20 @@ read_approve (OwEngineParams  *self,
   return TRUE;
 }
 
-static gboolean
-read_provider (OwEngineParams  *self,
-               const json_t    *params,
-               GError         **error)
+gboolean
+ow_engine_params_read_provider (const json_t    *params,
+                                OwProviderKind  *kind,
+                                GError         **error)
 {
-  const char *provider = ow_json_get_string (params, "provider", NULL);
+  const char *name = ow_json_get_string (params, "provider", NULL);
 
-  if (provider == NULL)
-    self->provider = OW_PROVIDER_UNSET;
-  else if (!ow_provider_kind_from_string (provider, &self->provider) ||
-           self->provider == OW_PROVIDER_UNSET)
-    {
-      ow_error_setf (error, OW_ERROR_USAGE, "Choose one of: openshell, bubblewrap, direct.",
-                     "There is no provider called “%s”", provider);
-      return FALSE;
-    }
-  return TRUE;
+  *kind = OW_PROVIDER_UNSET;
+  if (name == NULL ||
+      (ow_provider_kind_from_string (name, kind) && *kind != OW_PROVIDER_UNSET))
+    return TRUE;
+  ow_error_setf (error, OW_ERROR_USAGE, "Choose one of: openshell, bubblewrap, direct.",
+                 "There is no provider called “%s”", name);
+  return FALSE;
 }
 
 OwEngineParams *
@@ -139,8 +176,7 @@ ow_engine_params_new (const json_t  *params,
   g_autoptr (OwEngineParams) self = g_new0 (OwEngineParams, 1);
   const char *task;
 
-  if (!check_members (params, exec ? EXEC_MEMBERS : START_MEMBERS, error) ||
-      !read_provider (self, params, error) ||
+  if (!ow_engine_params_read_provider (params, &self->provider, error) ||
       !read_approve (self, params, error))
     return NULL;
 

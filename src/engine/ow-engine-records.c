@@ -4,7 +4,9 @@
 #include "ow-engine-records-private.h"
 
 #include "audit/ow-audit.h"
+#include "base/ow-error.h"
 #include "base/ow-paths.h"
+#include "base/ow-text.h"
 
 /* Records that audit.show gives at most; the newest stay. */
 #define MAX_SHOWN_RECORDS 100000
@@ -13,7 +15,11 @@ void
 ow_engine_return_json (GTask  *task,
                        json_t *result)
 {
-  g_task_return_pointer (task, result, (GDestroyNotify) json_decref);
+  if (result != NULL)
+    g_task_return_pointer (task, result, (GDestroyNotify) json_decref);
+  else
+    g_task_return_new_error (task, OW_ERROR, OW_ERROR_FAILED,
+                             "The command's result could not be put into words.");
 }
 
 void
@@ -23,6 +29,7 @@ ow_engine_records_verify (OwLocalEngine *self,
 {
   g_autoptr (GError) error = NULL;
   g_autofree char *path = ow_paths_get_audit_file ();
+  g_autofree char *shown = ow_text_visible (path);
   g_autoptr (OwAuditReport) report = ow_audit_verify (path, &error);
   json_t *open_calls;
 
@@ -44,13 +51,13 @@ ow_engine_records_verify (OwLocalEngine *self,
                                     "first_bad_line", (json_int_t) report->first_bad_line,
                                     "head", report->head,
                                     "open", open_calls,
-                                    "file", path));
+                                    "file", shown));
 }
 
 typedef struct
 {
-  json_t     *records;  /* (owned) */
-  const char *session;  /* (nullable) */
+  GQueue      records; /* of json_t, owned */
+  const char *session; /* (nullable) borrowed */
 } ShowData;
 
 static gboolean
@@ -62,11 +69,10 @@ show_record (guint64   n,
 
   if (data->session != NULL && g_strcmp0 (data->session, ow_event_get_session (event)) != 0)
     return TRUE;
-  if (json_array_size (data->records) >= MAX_SHOWN_RECORDS)
-    json_array_remove (data->records, 0);
-  json_array_append_new (data->records,
-                         json_pack ("{s:I, s:o}", "n", (json_int_t) n,
-                                    "event", ow_event_to_json (event)));
+  if (g_queue_get_length (&data->records) >= MAX_SHOWN_RECORDS)
+    json_decref (g_queue_pop_head (&data->records));
+  g_queue_push_tail (&data->records, json_pack ("{s:I, s:o}", "n", (json_int_t) n,
+                                                "event", ow_event_to_json (event)));
   return TRUE;
 }
 
@@ -77,13 +83,17 @@ ow_engine_records_show (OwLocalEngine *self,
 {
   g_autoptr (GError) error = NULL;
   g_autofree char *path = ow_paths_get_audit_file ();
-  ShowData data = { json_array (), ow_json_get_string (params, "session", NULL) };
+  ShowData data = { G_QUEUE_INIT, ow_json_get_string (params, "session", NULL) };
+  json_t *records;
 
   if (!ow_audit_foreach (path, show_record, &data, &error))
     {
-      json_decref (data.records);
+      g_queue_clear_full (&data.records, (GDestroyNotify) json_decref);
       g_task_return_error (task, g_steal_pointer (&error));
       return;
     }
-  ow_engine_return_json (task, json_pack ("{s:o}", "records", data.records));
+  records = json_array ();
+  while (!g_queue_is_empty (&data.records))
+    json_array_append_new (records, g_queue_pop_head (&data.records));
+  ow_engine_return_json (task, json_pack ("{s:o}", "records", records));
 }

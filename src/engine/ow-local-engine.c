@@ -47,6 +47,7 @@ work_free (gpointer data)
 {
   Work *work = data;
 
+  g_signal_handlers_disconnect_by_data (ow_session_get_events (work->session), work);
   g_cancellable_cancel (work->cancellable);
   g_clear_object (&work->cancellable);
   g_clear_object (&work->session);
@@ -396,7 +397,7 @@ prove_done (GObject      *source,
   g_autoptr (GTask) task = user_data;
   g_autoptr (GError) error = NULL;
   json_t *claims = ow_prove_run_finish (result, &error);
-  gboolean all = TRUE;
+  gboolean all = json_array_size (claims) > 0;
 
   if (claims == NULL)
     {
@@ -417,22 +418,19 @@ sandbox_prove (OwLocalEngine *self,
   g_autoptr (OwConfig) config = load_config (&error);
   g_autoptr (OwSandboxProvider) provider = NULL;
   g_autoptr (GPtrArray) hosts = NULL;
-  const char *name = ow_json_get_string (params, "provider", NULL);
   OwProviderKind kind = OW_PROVIDER_UNSET;
 
-  if (config != NULL)
-    kind = ow_config_get_provider (config);
-  if (config != NULL && name != NULL &&
-      (!ow_provider_kind_from_string (name, &kind) || kind == OW_PROVIDER_UNSET))
-    ow_error_setf (&error, OW_ERROR_USAGE, "Choose one of: openshell, bubblewrap, direct.",
-                   "There is no provider called “%s”", name);
-  else if (config != NULL && kind == OW_PROVIDER_UNSET)
-    ow_error_set (&error, OW_ERROR_REFUSED, "There is no wall to prove",
-                  "nothing is set that says how commands should run on this machine",
-                  "Give --provider bubblewrap, or set sandbox_provider in config.toml.");
-  else if (config != NULL)
-    provider = ow_sandbox_provider_for_kind (kind, &error);
-
+  if (config != NULL && ow_engine_params_read_provider (params, &kind, &error))
+    {
+      if (kind == OW_PROVIDER_UNSET)
+        kind = ow_config_get_provider (config);
+      if (kind == OW_PROVIDER_UNSET)
+        ow_error_set (&error, OW_ERROR_REFUSED, "There is no wall to prove",
+                      "nothing is set that says how commands should run on this machine",
+                      "Give --provider bubblewrap, or set sandbox_provider in config.toml.");
+      else
+        provider = ow_sandbox_provider_for_kind (kind, &error);
+    }
   if (provider == NULL)
     {
       g_task_return_error (task, g_steal_pointer (&error));
@@ -446,19 +444,21 @@ sandbox_prove (OwLocalEngine *self,
 
 static const struct
 {
-  const char  *name;
-  CommandFunc  func;
+  const char         *name;
+  CommandFunc         func;
+  const char * const  members[8]; /* that its parameters may have; NULL-terminated */
 } COMMANDS[] = {
-  { "audit.show", ow_engine_records_show },
-  { "audit.verify", ow_engine_records_verify },
-  { "config.get", config_get },
-  { "consent.answer", consent_answer },
-  { "sandbox.prove", sandbox_prove },
-  { "session.exec", session_exec },
-  { "session.list", session_list },
-  { "session.show", session_show },
-  { "session.start", session_start },
-  { "session.stop", session_stop },
+  { "audit.show", ow_engine_records_show, { "session" } },
+  { "audit.verify", ow_engine_records_verify, { NULL } },
+  { "config.get", config_get, { NULL } },
+  { "consent.answer", consent_answer, { "request", "decision", "reason" } },
+  { "sandbox.prove", sandbox_prove, { "provider" } },
+  { "session.exec", session_exec, { "folders", "argv", "provider", "interactive" } },
+  { "session.list", session_list, { NULL } },
+  { "session.show", session_show, { "session" } },
+  { "session.start", session_start,
+    { "folders", "model", "task", "provider", "approve", "record", "interactive" } },
+  { "session.stop", session_stop, { "session" } },
 };
 
 static void
@@ -471,16 +471,19 @@ ow_local_engine_command_async (OwEngine            *engine,
 {
   OwLocalEngine *self = OW_LOCAL_ENGINE (engine);
   g_autoptr (GTask) task = g_task_new (self, cancellable, callback, user_data);
+  g_autoptr (GError) error = NULL;
 
   g_task_set_source_tag (task, ow_local_engine_command_async);
   g_task_set_task_data (task, params, (GDestroyNotify) json_decref);
   for (guint i = 0; i < G_N_ELEMENTS (COMMANDS); i++)
     {
-      if (g_str_equal (COMMANDS[i].name, command))
-        {
-          COMMANDS[i].func (self, params, task);
-          return;
-        }
+      if (!g_str_equal (COMMANDS[i].name, command))
+        continue;
+      if (ow_engine_params_check (params, COMMANDS[i].members, &error))
+        COMMANDS[i].func (self, params, task);
+      else
+        g_task_return_error (task, g_steal_pointer (&error));
+      return;
     }
   g_task_return_new_error (task, OW_ERROR, OW_ERROR_USAGE,
                            "The engine has no command “%s”.", command);

@@ -398,7 +398,10 @@ ow_prove_next (GTask *task)
   if (prove->failure == NULL && g_cancellable_is_cancelled (cancellable))
     ow_error_set (&prove->failure, OW_ERROR_INTERRUPTED, "The wall was not proven",
                   "it was stopped", NULL);
-  if (prove->failure != NULL || prove->trial == N_TRIALS || channel == NULL)
+  if (prove->failure == NULL && prove->trial < N_TRIALS && channel == NULL)
+    ow_error_set (&prove->failure, OW_ERROR_FAILED, "The wall was not proven",
+                  "it has no connection to its inside", NULL);
+  if (prove->failure != NULL || prove->trial == N_TRIALS)
     {
       ow_sandbox_stop_async (prove->sandbox, ow_prove_stopped, g_object_ref (task));
       return;

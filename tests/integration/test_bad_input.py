@@ -210,6 +210,19 @@ def test_unknown_model(ordinary_user, workspace, openworker, name):
     check(done, 2, "replay:FILE")
 
 
+@pytest.mark.parametrize("words", [
+    ["run", "--provider", "bubblewrap", "--folder", "/tmp/\udcff", "--model", "replay:/x", "Do it."],
+    ["run", "--provider", "bubblewrap", "--folder", "/tmp", "--model", "replay:/x", "--record", "\udcff", "Do it."],
+    ["sandbox", "exec", "--provider", "bubblewrap", "--folder", "/tmp/\udcff", "--", "true"],
+    ["sandbox", "exec", "--provider", "bubblewrap", "--folder", "/tmp", "--", "echo", "\udcff"],
+    ["audit", "show", "\udcff"],
+    ["sessions", "show", "\udcff"],
+])
+def test_word_that_is_no_utf8(ordinary_user, openworker, words):
+    """It is refused, not left out: without it the command would be another one."""
+    check(ordinary_user.run([openworker, *words]), 2, "not UTF-8")
+
+
 CONFIGS = {
     "syntax": ("sandbox_provider = \n", "line 1"),
     "unknown provider": ('# mine\nsandbox_provider = "moat"\n', "line 2"),
