@@ -351,12 +351,16 @@ read_exec_result (OwSession          *self,
 {
   GError *error = NULL;
 
-  if (result->outcome == OW_OUTCOME_OK)
+  if (result->outcome == OW_OUTCOME_OK && (result->signal > 0 || result->exit_status >= 0))
     {
-      self->status = result->signal > 0 ? 128 + result->signal : MAX (result->exit_status, 0);
+      self->status = result->signal > 0 ? 128 + result->signal : result->exit_status;
       return;
     }
-  if (result->outcome == OW_OUTCOME_DENIED)
+  /* What the runner left out, or gave as no status at all, must not pass for success. */
+  if (result->outcome == OW_OUTCOME_OK)
+    ow_error_set (&error, OW_ERROR_FAILED, "It is not known how the command ended",
+                  "the runner's answer holds no exit status", NULL);
+  else if (result->outcome == OW_OUTCOME_DENIED)
     ow_error_set (&error, OW_ERROR_REFUSED, "The command did not run", result->text, NULL);
   else if (result->outcome == OW_OUTCOME_CANCELLED)
     ow_error_set (&error, OW_ERROR_INTERRUPTED, "The command was stopped", NULL, NULL);
