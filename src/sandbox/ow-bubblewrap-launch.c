@@ -83,8 +83,14 @@ fail (const char *what,
       int         code,
       GError    **error)
 {
-  ow_error_setf (error, OW_ERROR_FAILED, NULL, "The sandbox cannot be prepared: %s: %s", what,
-                 g_strerror (code));
+  if (code == EPERM)
+    ow_error_setf (error, OW_ERROR_REFUSED,
+                   "Run OpenWorker as an ordinary account, or outside the container or user "
+                   "namespace that it is in.",
+                   "Sessions on this machine are refused: root may not mount here (%s)", what);
+  else
+    ow_error_setf (error, OW_ERROR_FAILED, NULL, "The sandbox cannot be prepared: %s: %s", what,
+                   g_strerror (code));
   return -1;
 }
 
@@ -330,8 +336,10 @@ set_up_child (gpointer user_data)
   const OwBubblewrapLaunch *self = user_data;
 
   set_up_mounts (self);
-  /* Not the functions of libc: these first tell all threads, under a lock. */
-  if (syscall (SYS_setgroups, 0, NULL) != 0 ||
+  /* Not the functions of libc: these first tell all threads, under a lock. Root of a user
+   * namespace may be forbidden to give up its groups; where it stays itself it is then no more
+   * than the ordinary account that keeps its own. */
+  if ((syscall (SYS_setgroups, 0, NULL) != 0 && (errno != EPERM || self->uid != 0)) ||
       syscall (SYS_setresgid, self->gid, self->gid, self->gid) != 0 ||
       syscall (SYS_setresuid, self->uid, self->uid, self->uid) != 0)
     stop_child ("becoming the folder's owner");

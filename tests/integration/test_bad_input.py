@@ -315,6 +315,16 @@ def test_no_user_namespaces(account, workspace, openworker):
     check(done, 69, "Sessions on this machine are refused", "user namespaces")
 
 
+@pytest.mark.root
+@pytest.mark.parametrize("account_kind", ["root"], indirect=True)
+def test_root_that_may_not_mount(account, workspace, openworker):
+    """Root of a user namespace that has no mount namespace of its own."""
+    done = shell_in(account, [openworker, "sandbox", "exec", "--provider", "bubblewrap", "--folder",
+                              workspace.folder, "--", "true"], "",
+                    unshare=["--user", "--map-root-user"], as_caller=True)
+    check(done, 69, "Sessions on this machine are refused", "ordinary account")
+
+
 def libexec(account, workspace, programs, **replaced):
     place = workspace.path / "libexec"
     shutil.copytree(programs / "libexec", place)
