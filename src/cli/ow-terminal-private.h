@@ -18,6 +18,11 @@ typedef enum { OW_STYLE_BOLD, OW_STYLE_DIM, OW_STYLE_GREEN, OW_STYLE_RED, OW_STY
 char       *ow_terminal_style          (OwStyle     style,
                                         const char *text);
 
+/* Prints in that style on stdout. */
+void        ow_terminal_print          (OwStyle     style,
+                                        const char *format,
+                                        ...) G_GNUC_PRINTF (2, 3);
+
 /* Prints @question on stderr and reads one line from stdin without blocking the main loop.
  * The line is NULL at the end of input. */
 void        ow_terminal_ask_async      (const char          *question,

@@ -37,6 +37,22 @@ ow_terminal_style (OwStyle     style,
   return g_strdup_printf ("\033[%sm%s\033[0m", CODES[style], text);
 }
 
+void
+ow_terminal_print (OwStyle     style,
+                   const char *format,
+                   ...)
+{
+  g_autofree char *text = NULL;
+  g_autofree char *styled = NULL;
+  va_list args;
+
+  va_start (args, format);
+  text = g_strdup_vprintf (format, args);
+  va_end (args);
+  styled = ow_terminal_style (style, text);
+  g_print ("%s", styled);
+}
+
 static void
 line_read (GObject      *source,
            GAsyncResult *result,

@@ -68,6 +68,43 @@ def test_output_is_streamed_while_the_command_runs(ordinary_user, workspace, ope
     assert seen["late"] - seen["early"] > 1
 
 
+def test_card_shows_output_while_the_command_runs(ordinary_user, workspace, openworker):
+    command = "echo early; sleep 2; printf 'no end'; exit 3"
+    recording = replay(ordinary_user, workspace, [shell(command, r"\[exit 3")])
+    process = ordinary_user.popen(
+        [openworker, "run", "--provider", "bubblewrap", "--approve", "sandboxed", "--folder",
+         workspace.folder, "--model", f"replay:{recording}", "Do it."],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    seen, lines = {}, []
+    for line in process.stdout:
+        lines.append(line.strip())
+        seen.setdefault(line.strip(), time.monotonic())
+    assert process.wait() == 0, lines
+    assert seen["│ no end"] - seen["│ early"] > 1
+    assert lines.count("│ early") == lines.count("│ no end") == 1
+    assert any(line.startswith("│ [exit 3, ") for line in lines)
+
+
+def test_card_counts_what_it_does_not_show(ordinary_user, workspace, run):
+    done = run(replay(ordinary_user, workspace, [shell("seq 1 100", r"\[exit 0")]))
+    assert "│ 40\n" in done.stdout and "│ 41\n" not in done.stdout
+    assert "│ … 60 more lines\n" in done.stdout
+    assert "│ [exit 0, " in done.stdout
+
+
+@pytest.mark.parametrize("env,coloured", [
+    ({"TERM": "xterm"}, True), ({"TERM": "dumb"}, False), ({"TERM": "xterm", "NO_COLOR": "1"}, False),
+])
+def test_colours_only_on_a_terminal_that_has_them(ordinary_user, workspace, openworker, env, coloured):
+    recording = replay(ordinary_user, workspace, [shell("echo one")])
+    status, text, _ = on_terminal(
+        ordinary_user, [openworker, "run", "--provider", "bubblewrap", "--approve", "sandboxed",
+                        "--folder", workspace.folder, "--model", f"replay:{recording}", "Do it."],
+        [], env=env)
+    assert status == 0
+    assert ("\033[" in text) == coloured
+
+
 def test_shell_state_stays_between_calls(ordinary_user, workspace, run):
     recording = replay(ordinary_user, workspace,
                        [shell("mkdir -p d && cd d && export KEPT=yes && f () { echo func; }")],
@@ -102,11 +139,11 @@ def test_replay_that_does_not_fit_ends_the_run(ordinary_user, workspace, run, tu
     assert words in done.stderr, done.stderr
 
 
-def on_terminal(account, argv, answers, timeout=60):
+def on_terminal(account, argv, answers, timeout=60, env=None):
     """Runs @argv on a terminal of its own and answers each question; returns status and text."""
     pid, fd = pty.fork()
     if pid == 0:
-        os.execve("/usr/bin/env", ["env", *account.argv(argv)], account.env())
+        os.execve("/usr/bin/env", ["env", *account.argv(argv)], account.env(**(env or {})))
     text, asked = "", 0
     deadline = time.monotonic() + scaled(timeout)
     os.set_blocking(fd, False)
