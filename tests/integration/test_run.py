@@ -95,7 +95,8 @@ def test_card_counts_what_it_does_not_show(ordinary_user, workspace, run):
 @pytest.mark.parametrize("env,coloured", [
     ({"TERM": "xterm"}, True), ({"TERM": "dumb"}, False), ({"TERM": "xterm", "NO_COLOR": "1"}, False),
 ])
-def test_colours_only_on_a_terminal_that_has_them(ordinary_user, workspace, openworker, env, coloured):
+def test_colours_only_on_a_terminal_that_has_them(ordinary_user, workspace, openworker, env,
+                                                  coloured):
     recording = replay(ordinary_user, workspace, [shell("echo one")])
     status, text, _ = on_terminal(
         ordinary_user, [openworker, "run", "--provider", "bubblewrap", "--approve", "sandboxed",
