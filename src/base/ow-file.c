@@ -224,6 +224,18 @@ resolve_target (const char  *path,
 }
 
 gboolean
+ow_file_write_atomic_at (int          dir_fd,
+                         const char  *name,
+                         GBytes      *content,
+                         int          mode,
+                         GError     **error)
+{
+  int code = replace_at (dir_fd, name, content, (mode_t) mode & 0777);
+
+  return code == 0 || fail (error, "write", name, code);
+}
+
+gboolean
 ow_file_write_atomic (const char  *path,
                       GBytes      *content,
                       int          mode,

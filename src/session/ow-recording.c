@@ -8,7 +8,6 @@
 
 #include "agent/ow-agent.h"
 #include "base/ow-error.h"
-#include "base/ow-file.h"
 
 /* A pattern is compiled: longer texts go past what PCRE takes. */
 #define LITERAL_BYTES (4u * 1024u)
@@ -189,9 +188,9 @@ find_roots (OwEventList *list)
 }
 
 gboolean
-ow_recording_write (OwEventList *list,
-                    const char  *path,
-                    GError     **error)
+ow_recording_write (OwEventList      *list,
+                    OwRecordingPlace *place,
+                    GError          **error)
 {
   g_autoptr (GPtrArray) roots = NULL;
   g_autoptr (GRegex) finder = NULL;
@@ -199,7 +198,7 @@ ow_recording_write (OwEventList *list,
   g_autoptr (GBytes) bytes = NULL;
 
   g_return_val_if_fail (OW_IS_EVENT_LIST (list), FALSE);
-  g_return_val_if_fail (path != NULL, FALSE);
+  g_return_val_if_fail (place != NULL, FALSE);
 
   roots = find_roots (list);
   finder = make_finder (roots);
@@ -224,5 +223,5 @@ ow_recording_write (OwEventList *list,
       free (line);
     }
   bytes = g_string_free_to_bytes (g_steal_pointer (&lines));
-  return ow_file_write_atomic (path, bytes, 0600, error);
+  return ow_recording_place_write (place, bytes, error);
 }

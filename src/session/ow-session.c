@@ -29,7 +29,7 @@ struct _OwSession {
   json_t           *folders;      /* (owned) as in session-started */
   json_t           *hosts;        /* (owned) */
   char             *model_name;   /* (owned) (nullable) */
-  char             *record;       /* (owned) (nullable) */
+  OwRecordingPlace *record;       /* (owned) (nullable) */
   OwProviderKind    provider;
   OwNetworkProfile  profile;
   OwApprovePolicy   approve;
@@ -85,7 +85,7 @@ ow_session_finalize (GObject *object)
   json_decref (self->hosts);
   json_decref (self->argv);
   g_free (self->model_name);
-  g_free (self->record);
+  g_clear_pointer (&self->record, ow_recording_place_free);
   g_free (self->text);
   g_clear_error (&self->error);
   g_clear_pointer (&self->noticed, g_hash_table_unref);
@@ -225,6 +225,12 @@ ow_session_new (OwStore                 *store,
   self->sandbox = ow_session_setup_sandbox (id, options, &self->folders, &self->hosts, error);
   if (self->sandbox == NULL)
     return NULL;
+  if (options->record != NULL)
+    {
+      self->record = ow_recording_place_open (options->record, self->folders, error);
+      if (self->record == NULL)
+        return NULL;
+    }
   self->level = ow_sandbox_get_level (self->sandbox);
   g_signal_connect (self->sandbox, "lost", G_CALLBACK (on_lost), self);
   g_signal_connect (self->sandbox, "decision", G_CALLBACK (on_decision), self);
@@ -233,7 +239,6 @@ ow_session_new (OwStore                 *store,
   self->consent = ow_consent_new (self->events, options->approve);
   g_set_object (&self->model, options->model);
   self->model_name = g_strdup (options->model_name);
-  self->record = g_strdup (options->record);
   self->provider = options->provider;
   self->profile = options->profile;
   self->approve = options->approve;

@@ -3,10 +3,13 @@
 
 #include <glib/gstdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "agent/ow-agent.h"
 #include "base/ow-error.h"
 #include "base/ow-file.h"
+#include "base/ow-paths.h"
 #include "fake-host.h"
 #include "script-model.h"
 #include "session/ow-session.h"
@@ -100,6 +103,16 @@ static const Case cases[] = {
   { "running: sleep (pid 4242)", "running: sleep (pid 9)", TRUE },
 };
 
+static gboolean
+write_to (OwEventList *list,
+          const char  *path,
+          GError     **error)
+{
+  g_autoptr (OwRecordingPlace) place = ow_recording_place_open (path, NULL, error);
+
+  return place != NULL && ow_recording_write (list, place, error);
+}
+
 static void
 test_round_trip (void)
 {
@@ -118,7 +131,7 @@ test_round_trip (void)
       g_test_message ("\"%s\" and \"%s\"", cases[i].recorded, cases[i].replayed);
       first = run_session (directory, "/work/a", cases[i].recorded, OW_MODEL (model), &error);
       g_assert_no_error (error);
-      g_assert_true (ow_recording_write (first, path, &error));
+      g_assert_true (write_to (first, path, &error));
       replay = ow_model_for_name (name, &error);
       g_assert_no_error (error);
       second = run_session (directory, "/else/b c", cases[i].replayed, replay, &error);
@@ -156,7 +169,7 @@ test_long (void)
           g_string_append (text, fills[j]);
         first = run_session (directory, "/work/a", text->str, OW_MODEL (model), &error);
         g_assert_no_error (error);
-        g_assert_true (ow_recording_write (first, path, &error));
+        g_assert_true (write_to (first, path, &error));
         replay = ow_model_for_name (name, &error);
         g_assert_no_error (error);
         second = run_session (directory, "/work/a", text->str, replay, &error);
@@ -169,23 +182,98 @@ test_long (void)
   g_assert_true (ow_file_remove_tree (directory, NULL));
 }
 
+/* Said before the session, as wrong usage. */
+static void
+assert_no_place (const char   *path,
+                 const json_t *folders)
+{
+  g_autoptr (GError) error = NULL;
+
+  g_assert_null (ow_recording_place_open (path, folders, &error));
+  g_assert_error (error, OW_ERROR, OW_ERROR_USAGE);
+  g_test_message ("%s", error->message);
+}
+
 static void
 test_cannot_write (void)
 {
-  g_autoptr (OwEventList) list = ow_event_list_new ("s1");
-  g_autoptr (GError) error = NULL;
+  g_autofree char *directory = g_dir_make_tmp ("ow-recording-XXXXXX", NULL);
+  g_autofree char *fifo = g_build_filename (directory, "fifo", NULL);
+  g_autofree char *below = g_build_filename (directory, "fifo", "r.jsonl", NULL);
+  g_autofree char *state = ow_paths_get_state_dir ();
+  g_autofree char *audit = ow_paths_get_audit_file ();
 
-  g_assert_false (ow_recording_write (list, "/proc/no/such/place", &error));
-  g_assert_nonnull (error);
+  assert_no_place ("/proc/no/such/place", NULL);
+  assert_no_place ("/dev/full", NULL);
+  assert_no_place ("", NULL);
+  assert_no_place (directory, NULL);
+  g_assert_cmpint (mkfifo (fifo, 0600), ==, 0);
+  assert_no_place (fifo, NULL);
+  assert_no_place (below, NULL);
+  g_assert_true (ow_paths_ensure (state, NULL));
+  assert_no_place (audit, NULL);
+  g_assert_true (ow_file_remove_tree (directory, NULL));
+}
+
+static void
+assert_target (const char *path)
+{
+  g_autofree char *text = NULL;
+
+  g_assert_true (g_file_get_contents (path, &text, NULL, NULL));
+  g_assert_cmpstr (text, ==, "mine");
+}
+
+/* What runs inside can make links of all names in a folder that it may write: nothing is
+ * written there, nor through a link that comes while the session runs. */
+static void
+test_links (void)
+{
+  g_autofree char *directory = g_dir_make_tmp ("ow-recording-XXXXXX", NULL);
+  g_autofree char *target = g_build_filename (directory, "target", NULL);
+  g_autofree char *inner = g_build_filename (directory, "work", NULL);
+  g_autofree char *way = g_build_filename (directory, "way", NULL);
+  g_autofree char *inside = g_build_filename (inner, "r.jsonl", NULL);
+  g_autofree char *around = g_build_filename (inner, "..", "work", "r.jsonl", NULL);
+  g_autofree char *through = g_build_filename (way, "r.jsonl", NULL);
+  g_autofree char *beside = g_strconcat (inner, "2.jsonl", NULL);
+  json_t *folders = json_pack ("[{s:s, s:b}]", "path", inner, "read_only", 0);
+  g_autoptr (OwEventList) list = ow_event_list_new ("s1");
+  g_autoptr (OwRecordingPlace) place = NULL;
+
+  g_assert_true (g_file_set_contents (target, "mine", -1, NULL));
+  g_assert_cmpint (g_mkdir (inner, 0700), ==, 0);
+  g_assert_cmpint (symlink ("work", way), ==, 0);
+  assert_no_place (inside, folders);
+  assert_no_place (around, folders);
+  assert_no_place (through, folders);
+  g_assert_cmpint (symlink (target, beside), ==, 0);
+  assert_no_place (beside, folders);
+  g_assert_cmpint (g_unlink (beside), ==, 0);
+
+  place = ow_recording_place_open (beside, folders, NULL);
+  g_assert_nonnull (place);
+  g_assert_cmpint (symlink (target, beside), ==, 0);
+  g_assert_true (ow_recording_write (list, place, NULL));
+  g_assert_false (g_file_test (beside, G_FILE_TEST_IS_SYMLINK));
+  assert_target (target);
+
+  json_object_set_new (json_array_get (folders, 0), "read_only", json_true ());
+  g_clear_pointer (&place, ow_recording_place_free);
+  place = ow_recording_place_open (inside, folders, NULL);
+  g_assert_nonnull (place);
+  json_decref (folders);
+  g_assert_true (ow_file_remove_tree (directory, NULL));
 }
 
 int
 main (int   argc,
       char *argv[])
 {
-  g_test_init (&argc, &argv, NULL);
+  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
   g_test_add_func ("/recording/round-trip", test_round_trip);
   g_test_add_func ("/recording/long", test_long);
   g_test_add_func ("/recording/cannot-write", test_cannot_write);
+  g_test_add_func ("/recording/S02/links", test_links);
   return g_test_run ();
 }

@@ -15,6 +15,11 @@ GBytes  *ow_file_read        (const char *path, gsize max_bytes, GError **error)
  * Synced to disk before the rename, the directory after it. @mode counts for a new file. */
 gboolean ow_file_write_atomic (const char *path, GBytes *content, int mode, GError **error);
 
+/* The same for @name in an open directory (not O_PATH). What bears the name, a link too,
+ * is replaced and never followed; the new file has @mode. */
+gboolean ow_file_write_atomic_at (int dir_fd, const char *name, GBytes *content, int mode,
+                                  GError **error);
+
 /* Removes a directory tree by descriptors: never follows a link and never leaves the
  * file system that @path is on (a mount inside stops it with an error). Missing is
  * success. */

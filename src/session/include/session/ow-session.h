@@ -8,6 +8,7 @@
 #include "consent/ow-consent.h"
 #include "events/ow-event-list.h"
 #include "model/ow-model.h"
+#include "session/ow-recording-place.h"
 #include "session/ow-store.h"
 
 /* One conversation in one wall: events, consent, sandbox and agent, made and ended
@@ -46,4 +47,4 @@ gboolean ow_session_exec_finish (OwSession *self, GAsyncResult *result, int *sta
 
 /* Writes a recording of @list that replay:FILE takes: model-message and tool-ended
  * events, results as literal patterns (figures that differ by run, such as durations, as \d). */
-gboolean ow_recording_write (OwEventList *list, const char *path, GError **error);
+gboolean ow_recording_write (OwEventList *list, OwRecordingPlace *place, GError **error);
