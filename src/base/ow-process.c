@@ -89,7 +89,8 @@ set_up_child (gpointer user_data)
   pid_t pid = getpid ();
   sigset_t none;
 
-  setsid ();
+  if (setsid () < 0)
+    _exit (127);
   /* Ignored signals and the mask would be inherited. */
   for (int signum = 1; signum < NSIG; signum++)
     if (signum != SIGKILL && signum != SIGSTOP)

@@ -367,8 +367,13 @@ ow_tool_def_check (const OwToolDef *def,
       return FALSE;
     }
   schema = parse_schema (def);
+  if (schema == NULL)
+    {
+      ow_error_setf (error, OW_ERROR_FAILED, NULL, "The tool %s has no usable schema", def->name);
+      return FALSE;
+    }
   required = json_object_get (schema, "required");
-  good = schema != NULL;
+  good = TRUE;
   for (size_t i = 0; good && i < json_array_size (required); i++)
     {
       const char *name = json_string_value (json_array_get (required, i));

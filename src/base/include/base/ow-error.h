@@ -6,8 +6,8 @@
 #include <glib.h>
 
 /* Errors that a person reads have three parts: what happened, why, what to do next.
- * A room has its own GError domain; the kind of an error, which is what decides an
- * exit status, is the same set in every room. */
+ * All rooms share one GError domain: what callers ask of an error is its kind, which also
+ * decides an exit status. */
 
 typedef enum {
   OW_ERROR_FAILED,      /* it was tried and did not work: exit 1 */
