@@ -379,6 +379,12 @@ ow_channel_link_request (OwChannelLink *self,
   request->user_data = user_data;
   request->id = ow_mcp_client_request (self->client, method, params,
                                        ow_channel_link_replied, request);
+  if (request->id == 0)
+    {
+      g_free (request);
+      ow_channel_link_fail_soon (self, "a request could not be written");
+      return 0;
+    }
   g_hash_table_insert (self->requests, &request->id, request);
   return request->id;
 }

@@ -361,9 +361,23 @@ is_known_socket (const struct stat *st,
   return FALSE;
 }
 
+/* A folder that we may not read is one that the sandbox may not read either. What cannot be
+ * looked at for another reason may hold anything. */
+static gboolean
+may_skip (const OwFolder *folder,
+          const char     *name,
+          GError        **error)
+{
+  if (errno == EACCES || errno == ENOENT || errno == ENOTDIR || errno == ELOOP)
+    return TRUE;
+  refuse (folder, "cannot be searched for a container engine's socket at", name, error);
+  return FALSE;
+}
+
 /* Looks at names and types only, by descriptor; nothing is followed or read. */
 static gboolean
 scan_sockets (const OwFolder *folder,
+              const char     *name,
               int             dir_fd,
               int             depth,
               guint          *left,
@@ -377,9 +391,10 @@ scan_sockets (const OwFolder *folder,
 
   if (dir == NULL)
     {
+      good = may_skip (folder, name, error);
       if (fd >= 0)
         close (fd);
-      return TRUE; /* not readable for us: not readable for the sandbox either */
+      return good;
     }
   while (good && *left > 0 && (entry = readdir (dir)) != NULL)
     {
@@ -401,11 +416,13 @@ scan_sockets (const OwFolder *folder,
         {
           int sub = openat (fd, entry->d_name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-          if (sub >= 0)
+          if (sub < 0)
             {
-              good = scan_sockets (folder, sub, depth - 1, left, rules, error);
-              close (sub);
+              good = may_skip (folder, entry->d_name, error);
+              continue;
             }
+          good = scan_sockets (folder, entry->d_name, sub, depth - 1, left, rules, error);
+          close (sub);
         }
     }
   closedir (dir);
@@ -446,5 +463,5 @@ ow_folder_rules_check (const OwFolder *folder,
           !check_mount (folder, mount, rules, error))
         return FALSE;
     }
-  return scan_sockets (folder, folder->fd, SCAN_DEPTH, &left, rules, error);
+  return scan_sockets (folder, folder->path, folder->fd, SCAN_DEPTH, &left, rules, error);
 }

@@ -19,12 +19,6 @@ typedef struct {
 } OpenRequest;
 
 static void
-json_free (gpointer json)
-{
-  json_decref (json);
-}
-
-static void
 open_request_free (gpointer data)
 {
   OpenRequest *request = data;
@@ -83,7 +77,7 @@ open_request_replied (json_t *result,
   task = open_request_take (request);
   if (result != NULL)
     {
-      g_task_return_pointer (task, json_incref (result), json_free);
+      g_task_return_pointer (task, json_incref (result), (GDestroyNotify) json_decref);
       return;
     }
   ow_error_setf (&failure, OW_ERROR_FAILED, NULL, "The runner refused a request: %.200s",

@@ -55,12 +55,6 @@ prove_free (gpointer data)
   g_free (prove);
 }
 
-static void
-json_free (gpointer json)
-{
-  json_decref (json);
-}
-
 /* --- claims --- */
 
 static void
@@ -385,7 +379,7 @@ ow_prove_stopped (GObject      *source,
   if (prove->failure != NULL)
     g_task_return_error (task, g_steal_pointer (&prove->failure));
   else
-    g_task_return_pointer (task, g_steal_pointer (&prove->claims), json_free);
+    g_task_return_pointer (task, g_steal_pointer (&prove->claims), (GDestroyNotify) json_decref);
 }
 
 static void

@@ -124,7 +124,7 @@ remove_made (OwSandboxPlan *plan)
 {
   g_autoptr (GError) error = NULL;
 
-  if (plan->id == NULL || plan->home == NULL || plan->run_dir == NULL)
+  if (plan->abandoned || plan->id == NULL || plan->home == NULL || plan->run_dir == NULL)
     return;
   if (ow_file_remove_tree (plan->run_dir, &error) && ow_file_remove_tree (plan->home, &error))
     ow_registry_remove (plan->id);

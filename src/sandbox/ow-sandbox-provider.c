@@ -126,14 +126,14 @@ ow_sandbox_provider_for_kind (OwProviderKind kind,
     case OW_PROVIDER_OPENSHELL:
       ow_error_set (error, OW_ERROR_REFUSED, "Sessions on this machine are refused",
                     "this release cannot use OpenShell yet",
-                    "Set provider = \"bubblewrap\" in config.toml, or give "
+                    "Set sandbox_provider = \"bubblewrap\" in config.toml, or give "
                     "--provider bubblewrap.");
       return NULL;
     case OW_PROVIDER_UNSET:
     default:
       ow_error_set (error, OW_ERROR_REFUSED, "No session can be started",
                     "no sandbox was chosen for this machine",
-                    "Give --provider bubblewrap, or set it in config.toml.");
+                    "Give --provider bubblewrap, or set sandbox_provider in config.toml.");
       return NULL;
     }
 }

@@ -94,9 +94,10 @@ ow_sandbox_instance_stopped (GObject      *source,
   ow_sandbox_instance_stop_finish (OW_SANDBOX_INSTANCE (source), result, &error);
   ow_state_reach ("wall-stopped");
   g_clear_object (&self->instance);
-  /* With processes that did not end the registry's entry stays, for the reaper. */
-  if (error == NULL)
-    g_clear_pointer (&self->plan, ow_sandbox_plan_free);
+  /* What did not end may still write in its folders: they stay, for the reaper. */
+  if (self->plan != NULL)
+    self->plan->abandoned = error != NULL;
+  g_clear_pointer (&self->plan, ow_sandbox_plan_free);
   ow_sandbox_ended (self, error);
 }
 

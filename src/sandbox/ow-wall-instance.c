@@ -10,6 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/ow-error.h"
+
 #define GRACE_MS   2000
 #define DISPOSE_MS 500
 
@@ -153,15 +155,40 @@ get_main_pid (OwSandboxInstance *instance)
   return OW_WALL_INSTANCE (instance)->main_pid;
 }
 
+static gboolean
+is_inner_gone (OwWallInstance *self)
+{
+  struct pollfd gone = { .fd = self->inner_fd, .events = POLLIN };
+
+  return self->inner_fd < 0 || poll (&gone, 1, 0) == 1;
+}
+
+/* @task is moved in. */
+static void
+finish_stop (GTask *moved)
+{
+  g_autoptr (GTask) task = moved;
+  OwWallInstance *self = g_task_get_source_object (task);
+  GError *error = NULL;
+
+  drop_children (self);
+  if (is_inner_gone (self))
+    {
+      g_task_return_boolean (task, TRUE);
+      return;
+    }
+  ow_error_set (&error, OW_ERROR_FAILED, "The sandbox did not end",
+                "a process in it is still there, although it was killed",
+                "Its folders are removed by a later start");
+  g_task_return_error (task, error);
+}
+
 static void
 on_proxy_stopped (GObject      *object,
                   GAsyncResult *result,
                   gpointer      user_data)
 {
-  g_autoptr (GTask) task = user_data;
-
-  drop_children (g_task_get_source_object (task));
-  g_task_return_boolean (task, TRUE);
+  finish_stop (user_data);
 }
 
 static void
@@ -176,7 +203,7 @@ on_main_stopped (GObject      *object,
     ow_process_stop_async (ow_ready_process_get_process (self->proxy), GRACE_MS,
                            on_proxy_stopped, task);
   else
-    on_proxy_stopped (object, result, task);
+    finish_stop (task);
 }
 
 static void
@@ -184,8 +211,12 @@ stop_main (GTask *task)
 {
   OwWallInstance *self = g_task_get_source_object (task);
 
-  ow_process_stop_async (ow_ready_process_get_process (self->main_process), GRACE_MS,
-                         on_main_stopped, task);
+  /* Both are dropped where one of them ended by itself. */
+  if (self->main_process != NULL)
+    ow_process_stop_async (ow_ready_process_get_process (self->main_process), GRACE_MS,
+                           on_main_stopped, task);
+  else
+    finish_stop (task);
 }
 
 /* Also after a time in which the kernel should have done it. */
@@ -208,13 +239,6 @@ stop_async (OwSandboxInstance  *instance,
   GSource *gone;
 
   g_task_set_source_tag (task, stop_async);
-  if (self->main_process == NULL || self->over)
-    {
-      drop_children (self);
-      g_task_return_boolean (task, TRUE);
-      g_object_unref (task);
-      return;
-    }
   self->over = TRUE;
   if (self->inner_fd < 0)
     {

@@ -24,6 +24,7 @@ typedef struct {
   OwLevel     level;
   gboolean    refuse_check;
   gboolean    refuse_start;
+  gboolean    refuse_stop;
   guint       started;
   guint       stopped;
 } Setting;
@@ -70,7 +71,10 @@ test_instance_stop_async (OwSandboxInstance  *instance,
   g_autoptr (GTask) task = g_task_new (instance, NULL, callback, user_data);
 
   TEST_INSTANCE (instance)->setting->stopped++;
-  g_task_return_boolean (task, TRUE);
+  if (TEST_INSTANCE (instance)->setting->refuse_stop)
+    g_task_return_new_error (task, OW_ERROR, OW_ERROR_FAILED, "It did not end");
+  else
+    g_task_return_boolean (task, TRUE);
 }
 
 static gboolean
@@ -364,7 +368,7 @@ on_stopped (GObject      *source,
   g_autoptr (GError) error = NULL;
 
   ow_sandbox_stop_finish (OW_SANDBOX (source), result, &error);
-  g_assert_no_error (error);
+  g_assert_true ((error != NULL) == fixture->setting.refuse_stop);
   fixture->done++;
 }
 
@@ -631,6 +635,28 @@ test_lost (void)
   stop (&fixture);
   assert_nothing_left (&fixture);
   fixture_clear (&fixture);
+}
+
+/* What still runs may still write: its folders stay until a later start finds them. */
+static void
+test_not_stopped (void)
+{
+  g_autofree char *homes = ow_paths_get_private_homes ();
+  g_autofree char *registry = ow_paths_get_registry_dir ();
+  g_autofree char *runtime = ow_paths_get_runtime_dir ();
+  Fixture fixture;
+
+  fixture_init (&fixture, "honest");
+  start (&fixture);
+  g_assert_no_error (fixture.error);
+  fixture.setting.refuse_stop = TRUE;
+  stop (&fixture);
+  fixture_clear (&fixture);
+  g_assert_cmpuint (count_entries (homes), ==, 1);
+  g_assert_cmpuint (count_entries (registry), >, 0);
+  g_assert_true (ow_file_remove_tree (homes, NULL));
+  g_assert_true (ow_file_remove_tree (registry, NULL));
+  g_assert_true (ow_file_remove_tree (runtime, NULL));
 }
 
 static void
@@ -910,6 +936,7 @@ main (int    argc,
   g_test_add_func ("/sandbox/cancelled", test_cancelled);
   g_test_add_func ("/sandbox/stop-while-starting", test_stop_while_starting);
   g_test_add_func ("/sandbox/P13/lost", test_lost);
+  g_test_add_func ("/sandbox/not-stopped", test_not_stopped);
   g_test_add_func ("/sandbox/decisions", test_decisions);
   g_test_add_func ("/sandbox/disposed", test_disposed);
   g_test_add_func ("/sandbox/prove/open", test_prove_open);

@@ -7,7 +7,7 @@
 #include "sandbox/ow-folder.h"
 
 /* All that a provider needs to raise one wall. Made by OwSandbox, immutable once
- * started, owned by OwSandbox. */
+ * started but for how it ended, owned by OwSandbox. */
 typedef struct {
   char      *id;          /* (owned) the sandbox's id: 12 hex digits */
   char      *session;     /* (owned) the session's id, for labels and the registry */
@@ -19,6 +19,7 @@ typedef struct {
   char      *proxy;       /* (owned) openworker-proxy on the host */
   uid_t      uid;         /* who the inside runs as: the folders' owner */
   gid_t      gid;
+  gboolean   abandoned;   /* its wall did not end: a later start removes what it made */
 } OwSandboxPlan;
 
 /* Makes the plan: checks the folders as a set, makes id, private home and run
@@ -26,6 +27,6 @@ typedef struct {
  * are moved into the plan. */
 OwSandboxPlan *ow_sandbox_plan_new  (const char *session, GPtrArray *folders,
                                      GPtrArray *hosts, GError **error);
-/* Removes private home, run folder and registry entry. */
+/* Removes private home, run folder and registry entry, unless it is abandoned. */
 void           ow_sandbox_plan_free (OwSandboxPlan *plan);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (OwSandboxPlan, ow_sandbox_plan_free)
