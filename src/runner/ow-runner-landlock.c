@@ -90,11 +90,10 @@ handled_by (long abi)
 }
 
 bool
-ow_runner_landlock_restrict (const char *const *ro,
-                             size_t             n_ro,
-                             const char *const *rw,
-                             size_t             n_rw,
-                             char               error[OW_RUNNER_ERROR_SIZE])
+ow_runner_landlock_restrict (OwRunnerPaths list,
+                             OwRunnerPaths ro,
+                             OwRunnerPaths rw,
+                             char          error[OW_RUNNER_ERROR_SIZE])
 {
   long abi = syscall (CREATE_RULESET, NULL, 0, VERSION_FLAG);
   struct ruleset attributes = { 0 };
@@ -121,10 +120,12 @@ ow_runner_landlock_restrict (const char *const *ro,
                 strerror (errno));
       return false;
     }
-  for (size_t i = 0; i < n_ro && ok; i++)
-    ok = add_rule (ruleset, ro[i], FS_EXECUTE | FS_READ | FS_READ_DIR, error);
-  for (size_t i = 0; i < n_rw && ok; i++)
-    ok = add_rule (ruleset, rw[i], attributes.fs, error);
+  for (size_t i = 0; i < list.n && ok; i++)
+    ok = add_rule (ruleset, list.items[i], FS_READ_DIR, error);
+  for (size_t i = 0; i < ro.n && ok; i++)
+    ok = add_rule (ruleset, ro.items[i], FS_EXECUTE | FS_READ | FS_READ_DIR, error);
+  for (size_t i = 0; i < rw.n && ok; i++)
+    ok = add_rule (ruleset, rw.items[i], attributes.fs, error);
   if (ok && (prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0
              || syscall (RESTRICT_SELF, ruleset, 0) < 0))
     {

@@ -37,6 +37,7 @@ typedef struct {
   List        folders;
   bool       *folder_ro; /* (owned) */
   bool        landlock;
+  List        landlock_list;
   List        landlock_ro;
   List        landlock_rw;
   const char *proxy_socket;
@@ -52,7 +53,8 @@ usage (const char *problem,
   fprintf (stderr,
            "openworker-runner: %s%s%s\n"
            "Usage: openworker-runner serve (--socket PATH | --stdio) --folder PATH…\n"
-           "         [--folder-ro PATH]… [--landlock [--landlock-ro PATH]… [--landlock-rw PATH]…]\n"
+           "         [--folder-ro PATH]… [--landlock [--landlock-list PATH]…\n"
+           "         [--landlock-ro PATH]… [--landlock-rw PATH]…]\n"
            "         [--proxy-socket PATH --proxy-port N] [--lease SECONDS] [--die-with-parent]\n",
            problem, word == NULL ? "" : ": ", word == NULL ? "" : word);
   return OW_RUNNER_EXIT_USAGE;
@@ -92,6 +94,8 @@ take_value (Options    *options,
     add_folder (options, value, false);
   else if (strcmp (name, "--folder-ro") == 0)
     add_folder (options, value, true);
+  else if (strcmp (name, "--landlock-list") == 0)
+    options->landlock_list.items[options->landlock_list.n++] = value;
   else if (strcmp (name, "--landlock-ro") == 0)
     options->landlock_ro.items[options->landlock_ro.n++] = value;
   else if (strcmp (name, "--landlock-rw") == 0)
@@ -117,10 +121,12 @@ parse_options (Options *options,
   *options = (Options) { .lease_s = LEASE_DEFAULT_S };
   options->folders.items = calloc (room, sizeof (char *));
   options->folder_ro = calloc (room, sizeof (bool));
+  options->landlock_list.items = calloc (room, sizeof (char *));
   options->landlock_ro.items = calloc (room, sizeof (char *));
   options->landlock_rw.items = calloc (room, sizeof (char *));
   if (options->folders.items == NULL || options->folder_ro == NULL
-      || options->landlock_ro.items == NULL || options->landlock_rw.items == NULL)
+      || options->landlock_list.items == NULL || options->landlock_ro.items == NULL
+      || options->landlock_rw.items == NULL)
     return 1;
   for (int i = 0; i < argc; i++)
     {
@@ -143,8 +149,9 @@ parse_options (Options *options,
     return usage ("There are too many folders: 256 are the most", NULL);
   if ((options->proxy_socket != NULL) != (options->proxy_port != 0))
     return usage ("--proxy-socket and --proxy-port go together", NULL);
-  if (!options->landlock && (options->landlock_ro.n > 0 || options->landlock_rw.n > 0))
-    return usage ("--landlock-ro and --landlock-rw need --landlock", NULL);
+  if (!options->landlock && (options->landlock_list.n > 0 || options->landlock_ro.n > 0
+                             || options->landlock_rw.n > 0))
+    return usage ("--landlock-list, --landlock-ro and --landlock-rw need --landlock", NULL);
   return 0;
 }
 
@@ -153,6 +160,7 @@ options_clear (Options *options)
 {
   free (options->folders.items);
   free (options->folder_ro);
+  free (options->landlock_list.items);
   free (options->landlock_ro.items);
   free (options->landlock_rw.items);
 }
@@ -372,6 +380,12 @@ serve (const Options *options)
   return status;
 }
 
+static OwRunnerPaths
+paths_of (const List *list)
+{
+  return (OwRunnerPaths) { (const char *const *) list->items, list->n };
+}
+
 int
 ow_runner_serve (int    argc,
                  char **argv)
@@ -381,8 +395,9 @@ ow_runner_serve (int    argc,
   int status = parse_options (&options, argc, argv);
 
   if (status == 0 && options.landlock
-      && !ow_runner_landlock_restrict (options.landlock_ro.items, options.landlock_ro.n,
-                                       options.landlock_rw.items, options.landlock_rw.n, error))
+      && !ow_runner_landlock_restrict (paths_of (&options.landlock_list),
+                                       paths_of (&options.landlock_ro),
+                                       paths_of (&options.landlock_rw), error))
     status = complain (error);
   if (status == 0 && options.die_with_parent)
     status = split_guard ();

@@ -13,13 +13,17 @@
 
 #define OW_RUNNER_ERROR_SIZE 512
 
-/* Restricts this process and all it will start: read and execute below @ro, everything
- * below @rw, nothing else. */
-bool ow_runner_landlock_restrict (const char *const *ro,
-                                  size_t             n_ro,
-                                  const char *const *rw,
-                                  size_t             n_rw,
-                                  char               error[OW_RUNNER_ERROR_SIZE]);
+typedef struct {
+  const char *const *items;
+  size_t             n;
+} OwRunnerPaths;
+
+/* Restricts this process and all it will start: the names in the folders below @list, read
+ * and execute below @ro, everything below @rw, nothing else. */
+bool ow_runner_landlock_restrict (OwRunnerPaths list,
+                                  OwRunnerPaths ro,
+                                  OwRunnerPaths rw,
+                                  char          error[OW_RUNNER_ERROR_SIZE]);
 
 typedef struct _OwRunnerForward OwRunnerForward;
 

@@ -204,7 +204,9 @@ add_serve (GPtrArray              *out,
 
       add (out, folder->read_only ? "--folder-ro" : "--folder", folder->path, NULL);
     }
-  add (out, "--landlock", NULL);
+  /* The names of what is mounted may be seen everywhere, as "ls /" does: there is nothing
+   * here but what the arguments above put there. */
+  add (out, "--landlock", "--landlock-list", "/", NULL);
   add (out, "--landlock-ro", "/usr", "--landlock-ro", "/etc", "--landlock-ro", "/proc",
        "--landlock-ro", "/opt/openworker", NULL);
   for (guint i = 0; i < args->n_links; i++)

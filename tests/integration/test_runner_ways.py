@@ -182,6 +182,22 @@ def test_landlock(serve, workspace, ordinary_user):
                           )["result"]["errno"] == errno.errorcode[errno.EACCES]
 
 
+def test_landlock_list_shows_names_and_nothing_else(serve, workspace, ordinary_user):
+    other = ordinary_user.write(workspace.path / "other/deep/file", "outside")
+    options = ["--landlock", "--landlock-rw", workspace.folder, "--landlock-rw", "/dev/null",
+               "--landlock-list", workspace.path]
+    for path in ("/usr", "/bin", "/lib", "/lib64", "/proc"):
+        if os.path.exists(path):
+            options += ["--landlock-ro", path]
+    client = serve(*options)
+    assert client.shell(f"ls {other.parent}").output == "file\n"
+    for command in (f"cat {other}", f"echo x >{other}", f"mkdir {other.parent}/new", f"rm {other}"):
+        done = client.shell(command)
+        assert done.exit_status != 0 and "ermission denied" in done.output, command
+    assert client.shell("ls /var").exit_status != 0
+    assert other.read_text() == "outside" and os.listdir(other.parent) == ["file"]
+
+
 def test_landlock_of_what_is_not_there_fails(ordinary_user, workspace, runner):
     done = ordinary_user.run([runner, "serve", "--stdio", "--folder", workspace.folder,
                               "--landlock", "--landlock-ro", "/nonexistent"])

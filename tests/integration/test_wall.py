@@ -170,6 +170,15 @@ def test_output_passes_through_byte_for_byte(account, workspace, folder, openwor
     assert done.stderr == data
 
 
+def test_what_is_there_can_be_listed(account, workspace, folder, openworker):
+    """`ls /` works, and shows what was put there: no home but the way to the folders."""
+    done = run_probe(account, openworker, folder, f"ls / && ls -A {workspace.path}; ls /root /home")
+    assert {"usr", "etc", "proc", "tmp"} <= set(done.stdout.split())
+    assert not {"boot", "srv", "sys", "media"} & set(done.stdout.split())
+    shown = done.stdout.split()
+    assert "folder" in shown and "home" in shown and ".ssh" not in shown and "tmp" in shown
+
+
 def test_processes_of_the_host_are_not_seen(account, folder, openworker):
     done = run_probe(account, openworker, folder, "ls /proc; cat /proc/1/comm")
     pids = [word for word in done.stdout.split() if word.isdigit()]

@@ -122,7 +122,8 @@ test_argv (void)
   g_assert_cmpstr (text, ==,
                    "/usr/bin/bwrap|--args|20|--|/opt/openworker/openworker-runner|serve|"
                    "--socket|/run/ow/runner.sock|--folder|/srv/b/inner|--folder-ro|/srv/b|"
-                   "--folder|/srv/a\n\"x\" y|--landlock|--landlock-ro|/usr|--landlock-ro|/etc|"
+                   "--folder|/srv/a\n\"x\" y|--landlock|--landlock-list|/|"
+                   "--landlock-ro|/usr|--landlock-ro|/etc|"
                    "--landlock-ro|/proc|--landlock-ro|/opt/openworker|--landlock-ro|/bin|"
                    "--landlock-ro|/lib64|--landlock-ro|/libx32|--landlock-rw|/srv/b/inner|"
                    "--landlock-ro|/srv/b|--landlock-rw|/srv/a\n\"x\" y|"
