@@ -28,6 +28,13 @@ static const struct
   { "audit", NULL, ow_command_audit, "show and verify the record of what agents did" },
 };
 
+/* "openworker sandbox exec" for the entry at @i. (transfer full) */
+static char *
+full_name (guint i)
+{
+  return g_strjoin (" ", "openworker", COMMANDS[i].name, COMMANDS[i].second, NULL);
+}
+
 static void
 print_help (void)
 {
@@ -35,12 +42,9 @@ print_help (void)
            "Lets an AI agent work in your folders, behind a wall.\n\nCommands:\n");
   for (guint i = 0; i < G_N_ELEMENTS (COMMANDS); i++)
     {
-      g_autofree char *name = g_strjoin (COMMANDS[i].second != NULL ? " " : "",
-                                         COMMANDS[i].name,
-                                         COMMANDS[i].second != NULL ? COMMANDS[i].second : "",
-                                         NULL);
+      g_autofree char *name = full_name (i);
 
-      g_print ("  %-16s %s\n", name, COMMANDS[i].summary);
+      g_print ("  %-16s %s\n", name + strlen ("openworker "), COMMANDS[i].summary);
     }
   g_print ("\n“openworker COMMAND --help” tells more. Exit status: 0 done, 1 failed, 2 wrong "
            "usage,\n69 refused, 130 interrupted.\n");
@@ -106,12 +110,16 @@ dispatch (OwFace  *face,
   for (guint i = 0; i < G_N_ELEMENTS (COMMANDS); i++)
     {
       int used = COMMANDS[i].second != NULL ? 2 : 1;
+      g_autofree char *name = NULL;
 
       if (!g_str_equal (argv[1], COMMANDS[i].name))
         continue;
       group = TRUE;
       if (used == 2 && (argc < 3 || !g_str_equal (argv[2], COMMANDS[i].second)))
         continue;
+      /* What --help calls the command. */
+      name = full_name (i);
+      g_set_prgname (name);
       COMMANDS[i].command (face, argc - used, argv + used);
       return;
     }

@@ -67,7 +67,8 @@ def test_wrong_usage(ordinary_user, openworker, argv, words):
                                   ["audit", "--help"], ["--version"]])
 def test_help_is_there(ordinary_user, openworker, argv):
     done = ordinary_user.run([openworker, *argv])
-    assert done.returncode == 0 and done.stdout and not done.stderr
+    assert done.returncode == 0 and not done.stderr
+    assert " ".join(["openworker", *argv[:-1]]) in done.stdout
 
 
 def test_unknown_provider(exec_in, workspace):
