@@ -429,6 +429,34 @@ scan_sockets (const OwFolder *folder,
   return good;
 }
 
+/* Whoever is inside can speak to a program of this machine whose socket lies in the folder,
+ * read-only or not: to a terminal multiplexer, an agent with keys, an editor. */
+static gboolean
+check_listeners (const OwFolder *folder,
+                 GError        **error)
+{
+  g_autofree char *text = NULL;
+  g_auto (GStrv) lines = NULL;
+
+  if (!g_file_get_contents ("/proc/net/unix", &text, NULL, NULL))
+    return TRUE; /* no such sockets on this machine */
+  lines = g_strsplit (text, "\n", -1);
+  for (guint i = 0; lines[i] != NULL; i++)
+    {
+      const char *path = strchr (lines[i], '/');
+      struct stat st;
+
+      if (path != NULL && ow_path_contains (folder->path, path) && lstat (path, &st) == 0 &&
+          S_ISSOCK (st.st_mode))
+        {
+          refuse (folder, "holds a socket of a program that runs outside the sandbox:", path,
+                  error);
+          return FALSE;
+        }
+    }
+  return TRUE;
+}
+
 gboolean
 ow_folder_rules_check (const OwFolder *folder,
                        GError        **error)
@@ -455,6 +483,8 @@ ow_folder_rules_check (const OwFolder *folder,
       return FALSE;
   if (is_in (own->type, machine_types, G_N_ELEMENTS (machine_types)))
     return check_mount (folder, own, rules, error);
+  if (!check_listeners (folder, error))
+    return FALSE;
   for (guint i = 0; i < table->len; i++)
     {
       const OwMount *mount = g_ptr_array_index (table, i);

@@ -325,6 +325,32 @@ test_live_sockets (Fixture      *fixture,
   assert_allowed (fixture->home, "work");
 }
 
+/* Whatever its name and kind: somebody outside answers on it. One that nobody holds is
+ * only a name. */
+static void
+test_listeners (Fixture      *fixture,
+                gconstpointer data)
+{
+  static const int types[] = { SOCK_STREAM, SOCK_SEQPACKET, SOCK_DGRAM };
+  static const char * const names[] = { "work/default", "work/sub/agent.1", "work/a b/c" };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (types); i++)
+    {
+      g_autofree char *path = g_build_filename (fixture->home, names[i], NULL);
+      g_autofree char *parent = g_path_get_dirname (path);
+      struct sockaddr_un address = { .sun_family = AF_UNIX };
+      int fd = socket (AF_UNIX, types[i] | SOCK_CLOEXEC, 0);
+
+      g_assert_cmpint (g_mkdir_with_parents (parent, 0700), ==, 0);
+      strcpy (address.sun_path, path);
+      g_assert_cmpint (bind (fd, (struct sockaddr *) &address, sizeof address), ==, 0);
+      g_assert_true (types[i] == SOCK_DGRAM || listen (fd, 1) == 0);
+      assert_refused (fixture->home, "work");
+      close (fd);
+      assert_allowed (fixture->home, "work");
+    }
+}
+
 /* What was checked is what counts: names may change meanwhile. */
 static void
 test_swapped (Fixture      *fixture,
@@ -526,6 +552,7 @@ main (int    argc,
   ADD ("/folder/S24/binds", test_binds);
   ADD ("/folder/S24/sockets", test_sockets);
   ADD ("/folder/S24/live-sockets", test_live_sockets);
+  ADD ("/folder/S24/listeners", test_listeners);
   ADD ("/folder/S24/swapped", test_swapped);
   ADD ("/folder/S24/own-programs", test_own_programs);
   ADD ("/folder/odd-names", test_odd_names);
