@@ -44,16 +44,6 @@ bool  ow_runner_buffer_bytes   (OwRunnerBuffer *self,
 char *ow_runner_buffer_name    (const char *name,
                                 size_t      length);
 
-/* Bytes of the character that begins at @data, 0 where no valid one does. NUL is
- * none. */
-size_t ow_runner_buffer_utf8   (const char *data,
-                                size_t      length);
-bool   ow_runner_buffer_valid  (const char *data,
-                                size_t      length);
-/* Largest length ≤ @length that does not end within a character. */
-size_t ow_runner_buffer_whole  (const char *data,
-                                size_t      length);
-
 /* "1.5 MB" (owned, malloc) */
 char  *ow_runner_buffer_size   (unsigned long long bytes);
 

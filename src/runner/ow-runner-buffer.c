@@ -3,10 +3,11 @@
 
 #include "ow-runner-buffer-private.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "ow-runner-utf8-private.h"
 
 void *
 ow_runner_buffer_alloc (size_t size)
@@ -114,95 +115,6 @@ ow_runner_buffer_printf (OwRunnerBuffer *self,
   return done;
 }
 
-size_t
-ow_runner_buffer_utf8 (const char *data,
-                       size_t      length)
-{
-  const unsigned char *byte = (const unsigned char *) data;
-  unsigned char low = 0x80;
-  unsigned char high = 0xbf;
-  size_t n;
-
-  if (length == 0 || byte[0] == 0)
-    return 0;
-  if (byte[0] < 0x80)
-    return 1;
-  if (byte[0] < 0xc2 || byte[0] > 0xf4)
-    return 0;
-  n = byte[0] < 0xe0 ? 2 : byte[0] < 0xf0 ? 3 : 4;
-  if (length < n)
-    return 0;
-
-  /* Over-long forms, surrogates and what lies beyond U+10FFFF are no characters. */
-  if (byte[0] == 0xe0)
-    low = 0xa0;
-  else if (byte[0] == 0xed)
-    high = 0x9f;
-  else if (byte[0] == 0xf0)
-    low = 0x90;
-  else if (byte[0] == 0xf4)
-    high = 0x8f;
-  if (byte[1] < low || byte[1] > high)
-    return 0;
-  for (size_t i = 2; i < n; i++)
-    {
-      if ((byte[i] & 0xc0) != 0x80)
-        return 0;
-    }
-  return n;
-}
-
-bool
-ow_runner_buffer_valid (const char *data,
-                        size_t      length)
-{
-  size_t at = 0;
-
-  while (at < length)
-    {
-      size_t n;
-
-      /* Eight ASCII bytes at once: most text is nothing else. */
-      while (at + 8 <= length)
-        {
-          uint64_t word;
-
-          memcpy (&word, data + at, 8);
-          if ((word & UINT64_C (0x8080808080808080)) != 0 ||
-              ((word - UINT64_C (0x0101010101010101)) & UINT64_C (0x8080808080808080)) != 0)
-            break;
-          at += 8;
-        }
-      if (at == length)
-        break;
-      n = ow_runner_buffer_utf8 (data + at, length - at);
-      if (n == 0)
-        return false;
-      at += n;
-    }
-  return true;
-}
-
-size_t
-ow_runner_buffer_whole (const char *data,
-                        size_t      length)
-{
-  size_t back = 0;
-
-  while (back < 3 && back < length &&
-         ((unsigned char) data[length - 1 - back] & 0xc0) == 0x80)
-    back++;
-  if (back < length)
-    {
-      unsigned char lead = (unsigned char) data[length - 1 - back];
-      size_t n = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
-
-      if (n > back + 1)
-        return length - back - 1;
-    }
-  return length;
-}
-
 static bool
 is_hex (char byte)
 {
@@ -218,7 +130,7 @@ put_escaped (OwRunnerBuffer *self,
 {
   for (size_t at = 0; at < length;)
     {
-      size_t n = ow_runner_buffer_utf8 (data + at, length - at);
+      size_t n = ow_runner_utf8_char (data + at, length - at);
       unsigned char byte = (unsigned char) data[at];
       bool looks_escaped = length - at >= 4 && byte == '\\' && data[at + 1] == 'x' &&
                            is_hex (data[at + 2]) && is_hex (data[at + 3]);
@@ -247,7 +159,7 @@ ow_runner_buffer_bytes (OwRunnerBuffer *self,
                         size_t          length,
                         bool           *escaped)
 {
-  if (ow_runner_buffer_valid (data, length))
+  if (ow_runner_utf8_is_valid (data, length))
     return put (self, data, length);
   if (escaped != NULL)
     *escaped = true;
@@ -259,7 +171,7 @@ ow_runner_buffer_name (const char *name,
                        size_t      length)
 {
   OwRunnerBuffer text;
-  bool plain = ow_runner_buffer_valid (name, length);
+  bool plain = ow_runner_utf8_is_valid (name, length);
 
   for (size_t i = 0; plain && i < length; i++)
     plain = (unsigned char) name[i] >= 0x20 && name[i] != 0x7f;

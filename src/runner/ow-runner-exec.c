@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ow-runner-buffer-private.h"
 #include "ow-runner-private.h"
 #include "ow-runner-process-private.h"
 #include "ow-runner-report-private.h"
@@ -197,6 +198,24 @@ start (OwRunner      *runner,
     }
 }
 
+/* (owned, malloc) Where the command starts: the first folder, or what is asked for, from there. */
+static char *
+choose_cwd (OwRunner     *runner,
+            const json_t *arguments)
+{
+  const char *first = runner->roots.folders[0];
+  const char *cwd = ow_json_get_string (arguments, "cwd", NULL);
+  OwRunnerBuffer path;
+
+  if (cwd == NULL)
+    return ow_runner_buffer_copy (first, strlen (first));
+  if (cwd[0] == '/')
+    return ow_runner_buffer_copy (cwd, strlen (cwd));
+  ow_runner_buffer_init (&path, strlen (first) + strlen (cwd) + 1);
+  ow_runner_buffer_printf (&path, "%s/%s", first, cwd);
+  return ow_runner_buffer_steal (&path, NULL);
+}
+
 void
 ow_runner_exec_run (OwRunner     *runner,
                     OwRunnerTask *task,
@@ -205,9 +224,9 @@ ow_runner_exec_run (OwRunner     *runner,
   const char **argv = read_argv (json_object_get (arguments, "argv"));
   json_t *timeout = json_object_get (arguments, "timeout_s");
   double timeout_s = json_number_value (timeout);
-  OwRunnerSpawn spawn = { .argv = argv };
+  char *cwd = choose_cwd (runner, arguments);
+  OwRunnerSpawn spawn = { .argv = argv, .cwd = cwd };
 
-  spawn.cwd = ow_json_get_string (arguments, "cwd", runner->roots.folders[0]);
   if (argv == NULL)
     ow_runner_task_refuse (task, "\"argv\" must be an array of 1 to %u texts.", ARGUMENTS_MAX);
   else if ((timeout != NULL && !json_is_number (timeout) && !json_is_null (timeout))
@@ -217,4 +236,5 @@ ow_runner_exec_run (OwRunner     *runner,
   else
     start (runner, task, &spawn, timeout_s > 0 && timeout_s < 1 ? 1 : (int) timeout_s);
   free (argv);
+  free (cwd);
 }

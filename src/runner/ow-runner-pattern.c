@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "ow-runner-buffer-private.h"
+#include "ow-runner-utf8-private.h"
 
 #define MAX_PATTERN_BYTES 65536
 #define MAX_STEPS         1000000
@@ -141,7 +142,7 @@ take_quantifier (Scan *self)
 static void
 take_character (Scan *self)
 {
-  size_t n = ow_runner_buffer_utf8 (self->pattern + self->at, self->length - self->at);
+  size_t n = ow_runner_utf8_char (self->pattern + self->at, self->length - self->at);
   size_t start = self->at;
 
   n = n > 0 ? n : 1;

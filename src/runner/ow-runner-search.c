@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ow-runner-file-private.h"
+#include "ow-runner-utf8-private.h"
 
 #define BUFFER_BYTES    (1024u * 1024u)
 /* Of a line longer than the buffer so much is looked at twice, for a match that lies
@@ -103,9 +104,10 @@ put_line (File  *self,
   while (first > 0 && first < length && ((unsigned char) line[first] & 0xc0) == 0x80 &&
          first + 3 > from - SHOWN_BEFORE && first < from)
     first++;
-  shown = length - first > SHOWN_BYTES
-          ? ow_runner_buffer_whole (line + first, SHOWN_BYTES) : length - first;
-  valid = ow_runner_buffer_valid (line + first, shown);
+  shown = length - first;
+  if (shown > SHOWN_BYTES)
+    shown = SHOWN_BYTES - ow_runner_utf8_incomplete (line + first, SHOWN_BYTES);
+  valid = ow_runner_utf8_is_valid (line + first, shown);
 
   if (self->gap && search->context > 0)
     ow_runner_buffer_append (out, "--\n");

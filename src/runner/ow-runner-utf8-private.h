@@ -14,6 +14,10 @@
 int    ow_runner_utf8_step       (const char *data,
                                   size_t      length);
 
+/* Bytes of the character at @data, 0 where no whole valid one is; NUL is none. */
+size_t ow_runner_utf8_char       (const char *data,
+                                  size_t      length);
+
 /* Bytes at the end that begin a character which is not whole yet, 0 to 3. */
 size_t ow_runner_utf8_incomplete (const char *data,
                                   size_t      length);

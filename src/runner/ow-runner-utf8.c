@@ -3,6 +3,7 @@
 
 #include "ow-runner-utf8-private.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,17 +60,51 @@ ow_runner_utf8_incomplete (const char *data,
   return 0;
 }
 
+size_t
+ow_runner_utf8_char (const char *data,
+                     size_t      length)
+{
+  int step;
+
+  if (length == 0 || data[0] == '\0')
+    return 0;
+  step = ow_runner_utf8_step (data, length);
+  return step > 0 ? (size_t) step : 0;
+}
+
+/* Eight at once: most text is nothing else. */
+static size_t
+skip_ascii (const char *data,
+            size_t      length)
+{
+  size_t at = 0;
+
+  for (; at + 8 <= length; at += 8)
+    {
+      uint64_t word;
+
+      memcpy (&word, data + at, 8);
+      if ((word & UINT64_C (0x8080808080808080)) != 0 ||
+          ((word - UINT64_C (0x0101010101010101)) & UINT64_C (0x8080808080808080)) != 0)
+        break;
+    }
+  return at;
+}
+
 bool
 ow_runner_utf8_is_valid (const char *data,
                          size_t      length)
 {
-  for (size_t i = 0; i < length;)
-    {
-      int step = ow_runner_utf8_step (data + i, length - i);
+  size_t at = skip_ascii (data, length);
 
-      if (step <= 0 || data[i] == '\0')
+  while (at < length)
+    {
+      size_t n = ow_runner_utf8_char (data + at, length - at);
+
+      if (n == 0)
         return false;
-      i += (size_t) step;
+      at += n;
+      at += skip_ascii (data + at, length - at);
     }
   return true;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "ow-runner-buffer-private.h"
+#include "ow-runner-utf8-private.h"
 
 #define MAX_ALTERNATIVES 256
 #define MAX_BYTES        (64u * 1024u)
@@ -40,7 +41,7 @@ decode (const char *data,
   const unsigned char *byte = (const unsigned char *) data;
   uint32_t code;
 
-  *n = ow_runner_buffer_utf8 (data, length);
+  *n = ow_runner_utf8_char (data, length);
   if (*n <= 1)
     {
       code = *n == 0 && byte[0] != 0 ? 0x110000u + byte[0] : byte[0];

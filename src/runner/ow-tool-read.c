@@ -11,6 +11,7 @@
 #include "ow-runner-file-private.h"
 #include "ow-runner-path-private.h"
 #include "ow-runner-tool-private.h"
+#include "ow-runner-utf8-private.h"
 
 #define DEFAULT_LINES  2000
 #define MAX_LINES      20000
@@ -47,9 +48,9 @@ show_line (Reader *self,
   bool valid;
 
   if (length > MAX_LINE_BYTES)
-    length = ow_runner_buffer_whole (self->held, MAX_LINE_BYTES);
+    length = MAX_LINE_BYTES - ow_runner_utf8_incomplete (self->held, MAX_LINE_BYTES);
   rest -= length + (self->ends_cr && length < self->line_length ? 1 : 0);
-  valid = ow_runner_buffer_valid (self->held, length);
+  valid = ow_runner_utf8_is_valid (self->held, length);
 
   ow_runner_buffer_printf (&self->text, "%6lld%s\t", (long long) self->line, valid ? "" : "!");
   ow_runner_buffer_bytes (&self->text, self->held, length, NULL);

@@ -8,6 +8,7 @@
 #include "ow-runner-buffer-private.h"
 #include "ow-runner-diff-private.h"
 #include "ow-runner-replace-private.h"
+#include "ow-runner-utf8-private.h"
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
 
@@ -61,7 +62,7 @@ LLVMFuzzerTestOneInput (const uint8_t *data,
         abort ();
       ow_runner_replace_near (&text, file.data, file.length, before.data, before.length);
     }
-  if (text.data != NULL && !ow_runner_buffer_valid (text.data, text.length))
+  if (text.data != NULL && !ow_runner_utf8_is_valid (text.data, text.length))
     abort ();
   ow_runner_buffer_clear (&text);
   ow_runner_replace_clear (&replace);

@@ -400,6 +400,9 @@ def test_exec(serve, workspace):
     assert done["structuredContent"]["exit_status"] == 3
     done = client.call("exec", {"argv": ["sh", "-c", "kill -9 $$"], "cwd": "/"})
     assert (done["structuredContent"]["signal"], done["isError"]) == (9, False)
+    (workspace.folder / "sub").mkdir()
+    done = client.call("exec", {"argv": ["pwd"], "cwd": "sub"})
+    assert done["content"][0]["text"].startswith(f"{workspace.folder}/sub\n")
     done = client.call("exec", {"argv": ["sh", "-c", "sleep 600 & setsid -f sleep 601"]})
     assert len(done["structuredContent"]["leftovers"]) == 2
     done = client.call("exec", {"argv": ["sleep", "600"], "timeout_s": 1})
