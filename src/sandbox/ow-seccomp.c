@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/ow-error.h"
@@ -22,6 +23,7 @@ typedef struct {
 
 /* The numbers of calls newer than this libseccomp are the same on every architecture. */
 #define CALL_OPEN_TREE_ATTR 467
+#define CALL_FCHMODAT2      452
 
 #ifndef TIOCLINUX
 #define TIOCLINUX 0x541C
@@ -147,6 +149,23 @@ deny_terminal (scmp_filter_ctx ctx)
   return rc != 0 ? rc : deny (ctx, SCMP_SYS (ioctl), EPERM, 1, &console);
 }
 
+/* A program that runs as the folder's owner, whoever starts it, would be left for the other
+ * accounts of the machine; inside, where the folders' mounts have nosuid, it is of no use.
+ * A new file can be given the bit too, but loses it with the first byte that is written. */
+static int
+deny_setuid (scmp_filter_ctx ctx)
+{
+  struct scmp_arg_cmp second = SCMP_A1 (SCMP_CMP_MASKED_EQ, S_ISUID, S_ISUID);
+  struct scmp_arg_cmp third = SCMP_A2 (SCMP_CMP_MASKED_EQ, S_ISUID, S_ISUID);
+  int rc = deny (ctx, SCMP_SYS (chmod), EPERM, 1, &second);
+
+  if (rc == 0)
+    rc = deny (ctx, SCMP_SYS (fchmod), EPERM, 1, &second);
+  if (rc == 0)
+    rc = deny (ctx, SCMP_SYS (fchmodat), EPERM, 1, &third);
+  return rc != 0 ? rc : deny (ctx, CALL_FCHMODAT2, EPERM, 1, &third);
+}
+
 /* Unix and internet sockets, and netlink for the list of interfaces only. */
 static int
 deny_sockets (scmp_filter_ctx ctx)
@@ -184,6 +203,8 @@ make_rules (scmp_filter_ctx ctx)
     rc = deny_namespaces (ctx);
   if (rc == 0)
     rc = deny_terminal (ctx);
+  if (rc == 0)
+    rc = deny_setuid (ctx);
   if (rc == 0)
     rc = deny_sockets (ctx);
   return rc;

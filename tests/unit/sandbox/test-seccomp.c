@@ -89,6 +89,11 @@ static const Row denied[] = {
     EAFNOSUPPORT },
   { "socketpair-tipc", SYS_socketpair, { AF_TIPC, SOCK_STREAM, 0 }, EAFNOSUPPORT },
   { "syslog", SYS_syslog, { 3, 0 }, EPERM },
+  { "S08/chmod-setuid", SYS_chmod, { 0, 04755 }, EPERM },
+  { "S08/chmod-setuid-high-bits", SYS_chmod, { 0, HIGH | 04755 }, EPERM },
+  { "S08/fchmod-setuid", SYS_fchmod, { (guint64) - 1, 06711 }, EPERM },
+  { "S08/fchmodat-setuid", SYS_fchmodat, { 0, 0, 04000 }, EPERM },
+  { "S08/fchmodat2-setuid", 452, { 0, 0, 04755, 0 }, EPERM },
 };
 
 static const Row allowed[] = {
@@ -97,6 +102,9 @@ static const Row allowed[] = {
   { "socket-inet6", SYS_socket, { AF_INET6, SOCK_STREAM, 0 }, 0 },
   { "socket-netlink-route", SYS_socket, { AF_NETLINK, SOCK_RAW, NETLINK_ROUTE }, 0 },
   { "getpid", SYS_getpid, { 0 }, 0 },
+  { "chmod", SYS_chmod, { 0, 03777 }, EFAULT },
+  { "fchmod", SYS_fchmod, { (guint64) - 1, 02755 }, EBADF },
+  { "fchmodat", SYS_fchmodat, { (guint64) AT_FDCWD, 0, 0644 }, EFAULT },
   { "ptrace-me", SYS_ptrace, { PTRACE_TRACEME }, 0 },
   { "memfd", SYS_memfd_create, { 0 }, EFAULT },
   { "landlock", SYS_landlock_create_ruleset, { 0, 0, 1 }, 0 },
