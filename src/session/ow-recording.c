@@ -33,7 +33,6 @@ static GRegex *
 make_finder (GPtrArray *roots)
 {
   g_autoptr (GString) pattern = g_string_new ("(");
-  GRegex *finder;
 
   for (guint i = 0; i < roots->len; i++)
     {
@@ -46,9 +45,7 @@ make_finder (GPtrArray *roots)
   g_string_append_c (pattern, ')');
   for (gsize i = 0; i < G_N_ELEMENTS (general); i++)
     g_string_append_printf (pattern, "|(%s)", general[i].found);
-  finder = g_regex_new (pattern->str, G_REGEX_OPTIMIZE, 0, NULL);
-  g_return_val_if_fail (finder != NULL, NULL);
-  return finder;
+  return g_regex_new (pattern->str, G_REGEX_OPTIMIZE, 0, NULL);
 }
 
 static void
