@@ -437,9 +437,15 @@ check_listeners (const OwFolder *folder,
 {
   g_autofree char *text = NULL;
   g_auto (GStrv) lines = NULL;
+  g_autoptr (GError) cause = NULL;
 
-  if (!g_file_get_contents ("/proc/net/unix", &text, NULL, NULL))
-    return TRUE; /* no such sockets on this machine */
+  if (!g_file_get_contents ("/proc/net/unix", &text, NULL, &cause))
+    {
+      if (g_error_matches (cause, G_FILE_ERROR, G_FILE_ERROR_NOENT))
+        return TRUE; /* a kernel without such sockets */
+      refuse (folder, "cannot be searched for sockets of other programs:", cause->message, error);
+      return FALSE;
+    }
   lines = g_strsplit (text, "\n", -1);
   for (guint i = 0; lines[i] != NULL; i++)
     {
