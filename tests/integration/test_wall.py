@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: The OpenWorker authors
 """What the wall lets through and what it does not, seen from a command inside (REQ-W01,
-REQ-W02, REQ-W06, REQ-W08, REQ-N01), each with a control that works outside."""
+REQ-W02, REQ-W06, REQ-W08, REQ-W09, REQ-N01), each with a control that works outside."""
 
 import os
 import re
@@ -183,6 +183,39 @@ def test_processes_of_the_host_are_not_seen(account, folder, openworker):
     done = run_probe(account, openworker, folder, "ls /proc; cat /proc/1/comm")
     pids = [word for word in done.stdout.split() if word.isdigit()]
     assert 1 < len(pids) < 10, done.stdout
+
+
+# What the wall is to one process, in a form that can be compared.
+STANDING = ("readlink /proc/self/ns/mnt /proc/self/ns/user /proc/self/ns/pid /proc/self/ns/net; "
+            "grep -E '^(NoNewPrivs|Seccomp|CapEff|CapBnd|Uid):' /proc/self/status; "
+            "cat {canary} 2>&1; touch /etc/x 2>&1")
+
+
+def test_processes_of_a_command_are_behind_the_same_wall(account, workspace, folder, openworker):
+    """REQ-W02: also the child of a child, in a session of its own."""
+    standing = STANDING.format(canary=workspace.home / ".ssh/canary")
+    script = folder / "standing"
+    account.write(script, standing + "\n")
+    done = run_probe(account, openworker, folder,
+                     f"sh {script}; echo; setsid -w sh -c 'setsid -w sh {script} </dev/null; true'")
+    command, child = done.stdout.split("\n\n")
+    assert command.splitlines() == child.splitlines() and len(command.splitlines()) == 11, done.stdout
+    assert "NoNewPrivs:\t1" in command and "Seccomp:\t2" in command and "CapEff:\t0000000000000000" in command
+    outside = {os.readlink(f"/proc/self/ns/{name}") for name in ("mnt", "user", "pid", "net")}
+    assert not outside & set(command.splitlines())
+
+
+def test_runner_is_read_only_and_starts_the_command(account, workspace, folder, openworker):
+    """REQ-W09: it is no file of the inside, and nothing inside can change it."""
+    done = run_probe(account, openworker, folder,
+                     "cat /proc/$PPID/comm; tr '\\0' ' ' </proc/$PPID/cmdline; echo; "
+                     "grep ' /opt/openworker' /proc/self/mountinfo; "
+                     "for f in /opt/openworker/*; do (: >>$f); rm $f; mv $f $f.x; done; ls /opt/openworker")
+    lines = done.stdout.splitlines()
+    assert lines[0] == "openworker-runn" and lines[1].startswith("/opt/openworker/openworker-runner serve "), lines
+    mounts = [line.split() for line in lines if " /opt/openworker" in line and " - " in line]
+    assert mounts and all("ro" in mount[5].split(",") for mount in mounts), lines
+    assert lines[-1] == "openworker-runner" and done.stderr.count("Read-only file system") >= 2, done.stderr
 
 
 def test_private_home_is_empty_and_goes_with_the_sandbox(account, workspace, folder, openworker):
