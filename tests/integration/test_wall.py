@@ -199,7 +199,8 @@ def test_processes_of_a_command_are_behind_the_same_wall(account, workspace, fol
     done = run_probe(account, openworker, folder,
                      f"sh {script}; echo; setsid -w sh -c 'setsid -w sh {script} </dev/null; true'")
     command, child = done.stdout.split("\n\n")
-    assert command.splitlines() == child.splitlines() and len(command.splitlines()) == 11, done.stdout
+    assert command.splitlines() == child.splitlines(), done.stdout
+    assert len(command.splitlines()) == 11, done.stdout
     for line in ("NoNewPrivs:\t1", "Seccomp:\t2", "CapEff:\t0000000000000000"):
         assert line in command, command
     outside = {os.readlink(f"/proc/self/ns/{name}") for name in ("mnt", "user", "pid", "net")}
