@@ -161,11 +161,28 @@ print_result (char   **lines,
     ow_terminal_print (OW_STYLE_DIM, "  │ … %u more lines\n", n - shown);
 }
 
+/* How a call ended, in a word or two. A command that failed is an answer like another to
+ * the agent, but a person must not read "ok" below it. */
+static char *
+describe_outcome (OwEvent *event)
+{
+  const char *outcome = ow_event_get_string (event, "outcome");
+  gint64 status = ow_event_get_int (event, "exit_status", 0);
+  gint64 number = ow_event_get_int (event, "signal", 0);
+
+  if (g_strcmp0 (outcome, "ok") != 0 || (status == 0 && number == 0))
+    return g_strdup (outcome);
+  if (number != 0)
+    return g_strdup_printf ("signal %" G_GINT64_FORMAT, number);
+  return g_strdup_printf ("exit %" G_GINT64_FORMAT, status);
+}
+
 void
 ow_card_end (OwEvent *event)
 {
   g_auto (GStrv) lines = g_strsplit (ow_event_get_string (event, "result"), "\n", -1);
   const char *outcome = ow_event_get_string (event, "outcome");
+  g_autofree char *ended = describe_outcome (event);
   guint n = g_strv_length (lines);
 
   while (n > 0 && *lines[n - 1] == '\0')
@@ -176,7 +193,7 @@ ow_card_end (OwEvent *event)
     print_result (lines, n, g_str_equal (ow_event_get_string (event, "tool"), "edit"));
   g_clear_pointer (&live.call, g_free);
   ow_terminal_print (g_strcmp0 (outcome, "ok") == 0 ? OW_STYLE_DIM : OW_STYLE_RED,
-                     "  └ %s, %" G_GINT64_FORMAT " ms [%s]\n", outcome,
+                     "  └ %s, %" G_GINT64_FORMAT " ms [%s]\n", ended,
                      ow_event_get_int (event, "duration_ms", 0),
                      ow_event_get_string (event, "level"));
 }

@@ -22,7 +22,7 @@ show_report (OwFace       *face,
       return;
     }
   g_print ("%s\n%" JSON_INTEGER_FORMAT " records, %" JSON_INTEGER_FORMAT
-           " of them anchored in the system journal\n",
+           " of them anchored in the system journal (docs/security.md)\n",
            ow_json_get_string (result, "file", "?"), ow_json_get_int (result, "records", 0),
            ow_json_get_int (result, "anchored", 0));
   for (size_t i = 0; i < json_array_size (open_calls); i++)

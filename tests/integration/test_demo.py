@@ -13,13 +13,17 @@ DEMO = Path(__file__).resolve().parents[2] / "data/demo"
 
 @pytest.fixture
 def demo(account, workspace, openworker):
-    target = workspace.path / "demo"
+    # Trees are cloned to paths with spaces in them, too.
+    target = workspace.path / "a tree" / "demo"
     shutil.copytree(DEMO, target)
+    program = target.parent / "openworker"
+    program.symlink_to(openworker)
+    account.give(target.parent)
     account.give(target)
 
     def run(*argv, env=None):
         return account.run([target / "run", *argv],
-                           env={"OPENWORKER": openworker, "OPENWORKER_DEMO_DIR": workspace.path,
+                           env={"OPENWORKER": program, "OPENWORKER_DEMO_DIR": workspace.path,
                                 **(env or {})}, timeout=120)
     return run
 
@@ -36,7 +40,7 @@ def test_demo_shows_the_whole_path(demo):
     assert done.stdout.count("[bubblewrap]") >= 14
     for text in ["not ok - 2000 should be yes", "ok - 2000 is yes", "+  if", "% 400",
                  "No such file or directory", "blocked site example.com:443",
-                 "The audit record is verified"]:
+                 "The audit record is verified", "All checks hold."]:
         assert text in done.stdout, text
 
 
@@ -46,6 +50,8 @@ def test_demo_finds_what_is_broken(demo, name):
     assert done.returncode == 1, done.stdout + done.stderr
     failed = [check for check, state in results(done).items() if state == "FAILED"]
     assert failed == [name], done.stdout + done.stderr
+    assert f'The check "{name}" failed, as it should' in done.stdout
+    assert "All checks hold" not in done.stdout
 
 
 def test_demo_claims_nothing_it_did_not_try(demo, workspace):
@@ -56,9 +62,16 @@ def test_demo_claims_nothing_it_did_not_try(demo, workspace):
     assert states.pop("run") == "FAILED" and "Sessions on this machine are refused" in done.stderr
     assert states.pop("audit") == "ok"
     assert set(states.values()) == {"not"}, states
+    assert "Failed: run." in done.stdout
 
 
 @pytest.mark.parametrize("argv", [["--break"], ["--break", "door"], ["extra"], ["--break", "wall", "x"]])
 def test_demo_usage(demo, argv):
     done = demo(*argv)
     assert (done.returncode, "Usage" in done.stderr) == (2, True)
+
+
+def test_demo_help(demo):
+    done = demo("--help")
+    assert (done.returncode, done.stdout) == (
+        0, "Usage: ./dev demo [--break wall|host|audit|fix|shell]\n")
