@@ -28,6 +28,8 @@ def test_runner_needs_no_library(runner):
     (["no-such-command"], 2, "no command 'no-such-command'"),
     (["desktop"], 69, "no desktop program yet"),
     (["help"], 0, "Usage"),
+    (["bench"], 2, "Known: "),
+    (["bench", "nothing"], 2, "Known: "),
 ])
 def test_dev_says_what_is_wrong(argv, status, word):
     done = subprocess.run([ROOT / "dev", *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
