@@ -4,21 +4,15 @@
 #include "sandbox/ow-channel.h"
 
 #include "base/ow-error.h"
-#include "ow-open-call-private.h"
+#include "ow-open-calls-private.h"
 #include "ow-open-requests-private.h"
 #include "ow-silence-private.h"
 
 /* Breaks of the protocol after which a runner is not believed any more. */
 #define MAX_VIOLATIONS 8
-/* Ids of ended calls whose last output may still come. */
-#define MAX_ENDED 256
-#define MAX_OPEN_CALLS 64
 /* Attaches that may follow each other within the window before the runner is lost. */
 #define MAX_ATTACHES 6
 #define ATTACH_WINDOW_US (30 * G_USEC_PER_SEC)
-#define CALL_ID_MAX 64
-#define CALL_ID_CHARS \
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 
 static const guint attach_delay_ms[MAX_ATTACHES] = { 0, 50, 200, 500, 1000, 2000 };
 
@@ -36,17 +30,14 @@ struct _OwChannel
 
   char         **argv;             /* (owned) */
   OwChannelTimes times;
-  OwOpenCallHandlers call_handlers;
   ChannelState   state;
   OwChannelLink *link;             /* (owned) (nullable) ready */
   OwChannelLink *next;             /* (owned) (nullable) being attached */
   char          *instance;         /* (owned) (nullable) */
   GTask         *connecting;       /* (owned) (nullable) */
-  GHashTable    *calls;            /* (owned) id → OwOpenCall */
-  GHashTable    *ended;            /* (owned) set of ids */
-  GQueue         ended_order;      /* ids, borrowed from ended, oldest first */
+  OwOpenCalls   *calls;            /* (owned) */
   OwOpenRequests *requests;        /* (owned) */
-  guint          violations;       /* of our count, and of links that are gone */
+  guint          violations;       /* of links that are gone */
   guint          attaches;         /* in the window */
   gint64         window_us;
   guint          retry;            /* source */
@@ -84,27 +75,13 @@ ow_channel_stop (OwChannel   *self,
                  ChannelState state,
                  const char  *reason)
 {
-  g_autoptr (GPtrArray) ids = g_ptr_array_new_with_free_func (g_free);
-  GHashTableIter iter;
-  gpointer id;
-
   self->state = state;
   g_clear_handle_id (&self->retry, g_source_remove);
   g_clear_handle_id (&self->tick, g_source_remove);
   ow_channel_drop_link (self, &self->link);
   ow_channel_drop_link (self, &self->next);
   ow_open_requests_fail (self->requests, NULL, reason);
-  /* Ending a call runs its owner's code: the table may be another one after each. */
-  g_hash_table_iter_init (&iter, self->calls);
-  while (g_hash_table_iter_next (&iter, &id, NULL))
-    g_ptr_array_add (ids, g_strdup (id));
-  for (guint i = 0; i < ids->len; i++)
-    {
-      OwOpenCall *call = g_hash_table_lookup (self->calls, g_ptr_array_index (ids, i));
-
-      if (call != NULL)
-        ow_open_call_lose (call, reason);
-    }
+  ow_open_calls_lose (self->calls, reason);
 }
 
 static void
@@ -144,7 +121,7 @@ ow_channel_lose (OwChannel  *self,
 static gboolean
 ow_channel_check_trust (OwChannel *self)
 {
-  guint count = self->violations;
+  guint count = self->violations + ow_open_calls_get_violations (self->calls);
   g_autofree char *reason = NULL;
 
   if (self->link != NULL)
@@ -159,31 +136,7 @@ ow_channel_check_trust (OwChannel *self)
   return FALSE;
 }
 
-static void
-ow_channel_on_call_violation (OwOpenCall *call,
-                              gpointer    user_data)
-{
-  OwChannel *self = user_data;
-
-  /* Looked at once the call has ended, in received. */
-  self->violations++;
-}
-
 /* --- calls --- */
-
-static void
-ow_channel_on_call_ended (OwOpenCall *call,
-                          gpointer    user_data)
-{
-  OwChannel *self = user_data;
-  char *id = g_strdup (ow_open_call_get_id (call));
-
-  g_hash_table_remove (self->calls, id);
-  if (g_hash_table_add (self->ended, id))
-    g_queue_push_tail (&self->ended_order, id);
-  if (g_queue_get_length (&self->ended_order) > MAX_ENDED)
-    g_hash_table_remove (self->ended, g_queue_pop_head (&self->ended_order));
-}
 
 static void
 ow_channel_on_notification (OwChannelLink *link,
@@ -192,49 +145,13 @@ ow_channel_on_notification (OwChannelLink *link,
                             gpointer       user_data)
 {
   OwChannel *self = user_data;
-  const char *id = ow_json_get_string (params, "callId", "");
-  OwOpenCall *call;
 
   if (self->instance == NULL
       || !g_str_equal (ow_channel_link_get_instance (link), self->instance))
     return; /* not yet, or no longer, the runner that was asked */
   if (!g_str_equal (method, OW_MCP_OUTPUT))
     return; /* MCP lets a server notify of what a client need not know */
-  call = g_hash_table_lookup (self->calls, id);
-  if (call == NULL && g_hash_table_contains (self->ended, id))
-    return; /* the end of a call that was stopped */
-  if (call == NULL || !ow_open_call_is_sent (call))
-    self->violations++;
-  else if (!ow_open_call_output (call, params))
-    self->violations++;
-}
-
-static gboolean
-is_call_id (const char *id)
-{
-  gsize length = strlen (id);
-
-  return length > 0 && length <= CALL_ID_MAX && strspn (id, CALL_ID_CHARS) == length;
-}
-
-/* Why a call cannot be made; NULL when it can. */
-static const char *
-ow_channel_refusal (OwChannel    *self,
-                    const char   *call_id,
-                    const json_t *arguments)
-{
-  if (self->state != CHANNEL_UP)
-    return "the sandbox's runner is not there any more";
-  if (!is_call_id (call_id) || g_hash_table_contains (self->calls, call_id)
-      || g_hash_table_contains (self->ended, call_id))
-    return "its id is not one of a new call";
-  if (!json_is_object (arguments))
-    return "its arguments are no object";
-  if (json_dumpb (arguments, NULL, 0, JSON_COMPACT) > OW_OPEN_CALL_ARGUMENT_BYTES)
-    return "its arguments are larger than 4 MiB";
-  if (g_hash_table_size (self->calls) >= MAX_OPEN_CALLS)
-    return "64 calls are running already";
-  return NULL;
+  ow_open_calls_output (self->calls, params);
 }
 
 void
@@ -250,13 +167,15 @@ ow_channel_call_async (OwChannel          *self,
 {
   OwOpenCallRequest request = { call_id, tool, arguments, output, output_data };
   g_autoptr (GTask) task = NULL;
-  const char *refusal = ow_channel_refusal (self, call_id, arguments);
+  const char *refusal = "the sandbox's runner is not there any more";
   GError *error = NULL;
   OwOpenCall *call;
 
   task = g_task_new (self, cancellable, callback, user_data);
   g_task_set_source_tag (task, ow_channel_call_async);
   g_task_set_check_cancellable (task, FALSE);
+  if (self->state == CHANNEL_UP)
+    refusal = ow_open_calls_refusal (self->calls, call_id, arguments);
   if (refusal != NULL)
     {
       ow_error_set (&error, OW_ERROR_FAILED, "The tool was not run", refusal, NULL);
@@ -270,8 +189,7 @@ ow_channel_call_async (OwChannel          *self,
                              (GDestroyNotify) ow_tool_result_free);
       return;
     }
-  call = ow_open_call_new (&request, g_steal_pointer (&task), &self->call_handlers, self);
-  g_hash_table_insert (self->calls, g_strdup (call_id), call);
+  call = ow_open_calls_add (self->calls, &request, g_steal_pointer (&task));
   if (self->link != NULL)
     ow_open_call_send (call, self->link);
   /* What was quiet before there was anything to say is no silence. */
@@ -353,7 +271,7 @@ ow_channel_resumed (GObject      *source,
   OwChannel *self = resume->channel;
   g_autoptr (GError) error = NULL;
   json_t *answer = ow_channel_request_finish (self, result, &error);
-  OwOpenCall *call = g_hash_table_lookup (self->calls, resume->id);
+  OwOpenCall *call = ow_open_calls_find (self->calls, resume->id);
 
   if (self->link != resume->link)
     {
@@ -377,15 +295,13 @@ ow_channel_resumed (GObject      *source,
 static void
 ow_channel_resume_all (OwChannel *self)
 {
-  GHashTableIter iter;
-  gpointer value;
+  g_autoptr (GList) calls = ow_open_calls_list (self->calls);
 
   self->resuming = 0;
   self->unknown = FALSE;
-  g_hash_table_iter_init (&iter, self->calls);
-  while (g_hash_table_iter_next (&iter, NULL, &value))
+  for (GList *l = calls; l != NULL; l = l->next)
     {
-      OwOpenCall *call = value;
+      OwOpenCall *call = l->data;
       Resume *resume;
 
       if (!ow_open_call_is_sent (call))
@@ -410,17 +326,6 @@ static gint64
 ow_channel_silence_ms (OwChannel *self)
 {
   return ow_silence_measure (&self->silence, ow_silence_clocks ());
-}
-
-static void
-ow_channel_unlink_calls (OwChannel *self)
-{
-  GHashTableIter iter;
-  gpointer call;
-
-  g_hash_table_iter_init (&iter, self->calls);
-  while (g_hash_table_iter_next (&iter, NULL, &call))
-    ow_open_call_unlink (call);
 }
 
 static gboolean
@@ -482,7 +387,7 @@ ow_channel_take_link (OwChannel *self)
   self->pinging = FALSE;
   if (old != NULL)
     {
-      ow_channel_unlink_calls (self);
+      ow_open_calls_unlink (self->calls);
       ow_open_requests_fail (self->requests, old, "its stream was replaced");
       ow_channel_drop_link (self, &old);
     }
@@ -545,7 +450,7 @@ ow_channel_on_broken (OwChannelLink *link,
 
   if (link != self->link)
     return;
-  ow_channel_unlink_calls (self);
+  ow_open_calls_unlink (self->calls);
   ow_channel_drop_link (self, &self->link);
   ow_open_requests_fail (self->requests, NULL, reason);
   if (self->state != CHANNEL_UP)
@@ -592,7 +497,7 @@ ow_channel_on_tick (gpointer user_data)
 {
   OwChannel *self = user_data;
   gint64 silence_ms = ow_channel_silence_ms (self);
-  gboolean busy = g_hash_table_size (self->calls) > 0 || self->pinging;
+  gboolean busy = ow_open_calls_get_n (self->calls) > 0 || self->pinging;
 
   self->tick = 0;
   if (self->link == NULL || self->next != NULL)
@@ -614,7 +519,7 @@ ow_channel_on_tick (gpointer user_data)
 static void
 ow_channel_schedule_tick (OwChannel *self)
 {
-  gboolean busy = g_hash_table_size (self->calls) > 0 || self->pinging;
+  gboolean busy = ow_open_calls_get_n (self->calls) > 0 || self->pinging;
 
   g_clear_handle_id (&self->tick, g_source_remove);
   if (self->link != NULL)
@@ -687,9 +592,7 @@ ow_channel_finalize (GObject *object)
 {
   OwChannel *self = OW_CHANNEL (object);
 
-  g_hash_table_unref (self->calls);
-  g_queue_clear (&self->ended_order);
-  g_hash_table_unref (self->ended);
+  ow_open_calls_free (self->calls);
   ow_open_requests_free (self->requests);
   g_strfreev (self->argv);
   g_free (self->instance);
@@ -710,10 +613,6 @@ ow_channel_class_init (OwChannelClass *klass)
 static void
 ow_channel_init (OwChannel *self)
 {
-  self->calls = g_hash_table_new_full (g_str_hash, g_str_equal, g_free,
-                                       (GDestroyNotify) ow_open_call_free);
-  self->ended = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-  g_queue_init (&self->ended_order);
 }
 
 static guint
@@ -740,9 +639,6 @@ ow_channel_new (const char * const   *attach_argv,
   self->times.cancel_ms = or_default (given.cancel_ms, 6000);
   self->times.call_ms = or_default (given.call_ms, 660000);
   self->times.idle_ms = or_default (given.idle_ms, 60000);
-  self->call_handlers.ended = ow_channel_on_call_ended;
-  self->call_handlers.violation = ow_channel_on_call_violation;
-  self->call_handlers.cancel_ms = self->times.cancel_ms;
-  self->call_handlers.call_ms = self->times.call_ms;
+  self->calls = ow_open_calls_new (self->times.cancel_ms, self->times.call_ms);
   return self;
 }
