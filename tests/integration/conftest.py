@@ -17,6 +17,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -24,6 +25,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+from common.skips import has_pidfd_getfd, proc_sys_is_read_only  # noqa: E402
+
 ORDINARY = "ow-test"
 TIME_SCALE = float(os.environ.get("OPENWORKER_TEST_TIME_SCALE", "1"))
 
@@ -35,6 +39,8 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     config.addinivalue_line("markers", "long: takes long, only with --long")
     config.addinivalue_line("markers", "root: needs root")
+    config.addinivalue_line("markers", "proc_sys: writes a setting of the kernel for its namespace")
+    config.addinivalue_line("markers", "pidfd_getfd: takes a descriptor of another process")
 
 
 def pytest_collection_modifyitems(config, items):
@@ -43,6 +49,10 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker(pytest.mark.skip(reason="only with --long"))
         if item.get_closest_marker("root") and os.geteuid() != 0:
             item.add_marker(pytest.mark.skip(reason="needs root"))
+        if item.get_closest_marker("proc_sys") and proc_sys_is_read_only():
+            item.add_marker(pytest.mark.skip(reason="/proc/sys is read-only"))
+        if item.get_closest_marker("pidfd_getfd") and not has_pidfd_getfd():
+            item.add_marker(pytest.mark.skip(reason="pidfd_getfd is refused here"))
 
 
 def pytest_generate_tests(metafunc):

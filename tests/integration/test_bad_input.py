@@ -306,6 +306,7 @@ def test_no_usable_bubblewrap(ordinary_user, workspace, openworker, script, word
 
 
 @pytest.mark.root
+@pytest.mark.proc_sys
 @pytest.mark.parametrize("account_kind", ["root"], indirect=True)
 def test_no_user_namespaces(account, workspace, openworker):
     """In a user namespace whose limit of further ones is 0; its root is the caller's."""

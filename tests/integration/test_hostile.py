@@ -36,6 +36,7 @@ time.sleep(60)
 """
 
 
+@pytest.mark.pidfd_getfd
 @pytest.mark.parametrize("structured", [
     None, {}, {"exit_status": None}, {"exit_status": "0"}, {"exit_status": -1},
     {"exit_status": 256}, {"exit_status": 0.0}, {"exit_status": True},
