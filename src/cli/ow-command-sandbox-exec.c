@@ -1,33 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: The OpenWorker authors */
 
+#include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/ow-fd.h"
 #include "base/ow-text.h"
 #include "ow-face-private.h"
+#include "ow-output-private.h"
 #include "ow-watch-private.h"
 
 /* The command's own bytes go to our stdout and stderr untouched: it is the person's
- * command, and its output may be piped on. Who reads no more of it needs no message. */
+ * command, and its output may be piped on. Where stdout takes no more of it, the command is
+ * ended: by itself it would go on for ever. */
 static void
 show_output (OwEvent *event)
 {
+  gboolean was_taken = ow_output_get_fault () == 0;
   int fd = g_strcmp0 (ow_event_get_string (event, "stream"), "stderr") == 0 ? STDERR_FILENO
                                                                            : STDOUT_FILENO;
   const char *text = ow_event_get_string (event, "text");
   const char *data = ow_event_get_string (event, "data");
 
   if (text != NULL)
-    ow_fd_write_all (fd, text, strlen (text));
+    ow_output_write (fd, text, strlen (text));
   else if (data != NULL)
     {
       gsize length;
       g_autofree guchar *bytes = g_base64_decode (data, &length);
 
-      ow_fd_write_all (fd, bytes, length);
+      ow_output_write (fd, bytes, length);
     }
+  if (was_taken && ow_output_get_fault () != 0)
+    ow_output_interrupt ();
 }
 
 static void
@@ -42,6 +48,7 @@ static void
 show_event (OwEvent  *event,
             gpointer  user_data)
 {
+  OwFace *face = user_data;
   const json_t *structured = json_object_get (ow_event_get_members (event), "structured");
 
   switch ((int) ow_event_get_kind (event))
@@ -50,6 +57,9 @@ show_event (OwEvent  *event,
       show_output (event);
       break;
     case OW_EVENT_TOOL_ENDED:
+      /* The result of one that was stopped is its output, which has been shown. */
+      if (g_strcmp0 (ow_event_get_string (event, "outcome"), "cancelled") == 0)
+        break;
       if (g_strcmp0 (ow_event_get_string (event, "outcome"), "ok") != 0)
         print_note (ow_event_get_string (event, "result"));
       else if (ow_json_get_int (structured, "dropped", 0) > 0)
@@ -60,7 +70,9 @@ show_event (OwEvent  *event,
       print_note (ow_event_get_string (event, "text"));
       break;
     case OW_EVENT_SESSION_ENDED:
-      if (ow_event_get_string (event, "message") != NULL)
+      if (ow_output_get_fault () != 0)
+        ow_face_finish (face, ow_output_get_fault () == EPIPE ? 128 + SIGPIPE : 1);
+      else if (ow_event_get_string (event, "message") != NULL)
         print_note (ow_event_get_string (event, "message"));
       break;
     default:
@@ -73,7 +85,7 @@ ow_command_sandbox_exec (OwFace  *face,
                          int      argc,
                          char   **argv)
 {
-  const OwWatchOptions watch = { show_event, OW_WATCH_ALLOW_OWN_COMMAND, NULL };
+  const OwWatchOptions watch = { show_event, OW_WATCH_ALLOW_OWN_COMMAND, face };
   g_auto (GStrv) folders = NULL;
   g_autofree char *provider = NULL;
   const GOptionEntry entries[] = {

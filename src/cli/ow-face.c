@@ -3,11 +3,12 @@
 
 #include "ow-face-private.h"
 
-#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/ow-error.h"
 #include "base/ow-text.h"
+#include "ow-output-private.h"
 
 void
 ow_face_finish (OwFace *face,
@@ -137,13 +138,11 @@ ow_face_command (OwFace       *face,
 void
 ow_face_print_json (const json_t *value)
 {
-  char *line = ow_json_dump (value, NULL);
+  size_t length = 0;
+  char *line = ow_json_dump (value, &length);
 
-  if (line != NULL)
-    {
-      fputs (line, stdout);
-      fputc ('\n', stdout);
-      fflush (stdout);
-    }
+  /* Not through g_print(): JSON is UTF-8 whatever the person's character set is. */
+  if (line != NULL && ow_output_write (STDOUT_FILENO, line, length))
+    ow_output_write (STDOUT_FILENO, "\n", 1);
   free (line);
 }

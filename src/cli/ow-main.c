@@ -13,6 +13,7 @@
 
 #include "engine/ow-local-engine.h"
 #include "ow-face-private.h"
+#include "ow-output-private.h"
 
 static const struct
 {
@@ -144,6 +145,7 @@ main (int    argc,
   if (!ensure_standard_fds ())
     return 1;
   setlocale (LC_ALL, "");
+  ow_output_init ();
 
   face.engine = OW_ENGINE (ow_local_engine_new ());
   face.loop = g_main_loop_new (NULL, FALSE);
@@ -153,5 +155,5 @@ main (int    argc,
 
   g_clear_object (&face.engine);
   g_main_loop_unref (face.loop);
-  return face.status;
+  return ow_output_finish (face.status);
 }

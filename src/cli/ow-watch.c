@@ -3,11 +3,11 @@
 
 #include "ow-watch-private.h"
 
-#include <glib-unix.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/ow-text.h"
+#include "ow-output-private.h"
 #include "ow-terminal-private.h"
 
 struct _OwWatch
@@ -214,8 +214,7 @@ ow_watch_start (OwFace               *face,
   json_object_set_new (params, "interactive",
                        json_boolean (options->consent == OW_WATCH_ALLOW_OWN_COMMAND ||
                                      ow_terminal_is_interactive ()));
-  g_unix_signal_add (SIGINT, on_interrupt, self);
-  g_unix_signal_add (SIGTERM, on_interrupt, self);
+  ow_output_watch (on_interrupt, self);
   g_signal_connect (face->engine, "event", G_CALLBACK (on_event), self);
   if (json_object_get (params, "provider") == NULL)
     ow_face_command (face, "config.get", NULL, on_config, self);

@@ -4,8 +4,14 @@
 hang, no crash, nothing left behind, nothing of the machine changed."""
 
 import json
+import os
+import signal
+import subprocess
+import time
 
 import pytest
+from conftest import scaled
+from replays import replay, shell
 
 EXEC = ["sandbox", "exec", "--provider", "bubblewrap"]
 
@@ -51,3 +57,83 @@ def test_answer_without_a_status_is_no_success(ordinary_user, workspace, openwor
                               "-c", IMPERSONATE, json.dumps(answer)])
     assert done.returncode == 1, done.stdout + done.stderr
     assert "It is not known how the command ended" in done.stderr
+
+
+def nothing_left(workspace):
+    return all(not place.exists() or os.listdir(place) == []
+               for place in (workspace.private_homes, workspace.state / "registry"))
+
+
+def test_reader_that_goes_away_ends_the_command(ordinary_user, workspace, openworker):
+    """As a shell's pipe does it, or `yes | head` would never end."""
+    process = ordinary_user.popen(
+        [openworker, *EXEC, "--folder", workspace.folder, "--", "yes"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout.readline() == b"y\n"
+    process.stdout.close()
+    assert process.wait(scaled(60)) == 128 + signal.SIGPIPE
+    assert process.stderr.read() == b""
+    assert nothing_left(workspace)
+
+
+@pytest.mark.parametrize("command", ["exec", "exec-much", "run", "run-json", "list", "audit", "help"])
+def test_output_that_cannot_be_written_is_no_success(ordinary_user, workspace, openworker, command):
+    recording = replay(ordinary_user, workspace, [shell("echo one")])
+    run = ["run", "--provider", "bubblewrap", "--approve", "sandboxed", "--folder",
+           workspace.folder, "--model", f"replay:{recording}"]
+    argv = {"exec": [*EXEC, "--folder", workspace.folder, "--", "echo", "one"],
+            "exec-much": [*EXEC, "--folder", workspace.folder, "--", "seq", "300000"],
+            "run": [*run, "Do it."], "run-json": [*run, "--json", "Do it."],
+            "list": ["sessions", "list", "--json"], "audit": ["audit", "show"],
+            "help": ["--help"]}[command]
+    if command in ("list", "audit"):
+        assert ordinary_user.run([openworker, *run, "Do it."]).returncode == 0
+    with open("/dev/full", "wb") as full:
+        process = ordinary_user.popen([openworker, *argv], stdin=subprocess.DEVNULL, stdout=full,
+                                      stderr=subprocess.PIPE)
+        assert process.wait(scaled(60)) == 1
+    assert process.stderr.read().decode().splitlines() == [
+        "openworker: Not all of the output could be written: No space left on device."]
+    assert nothing_left(workspace)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_interrupt_counts_while_nobody_reads(ordinary_user, workspace, openworker, number):
+    process = ordinary_user.popen(
+        [openworker, *EXEC, "--folder", workspace.folder, "--", "yes"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout.readline() == b"y\n"
+    time.sleep(scaled(1))  # until the pipe is full
+    process.send_signal(number)
+    assert process.wait(scaled(60)) == 1
+    assert b"nobody reads it" in process.stderr.read()
+    assert nothing_left(workspace)
+
+
+def test_recording_is_not_written_through_a_link(ordinary_user, workspace, openworker):
+    """S02: what runs inside put a link in the recording's place, and it was followed."""
+    target = ordinary_user.write(workspace.home / ".profile", "mine")
+    command = f"rm -f r.jsonl; ln -s {target} r.jsonl; rm -rf d; ln -s {workspace.home} d"
+    recording = replay(ordinary_user, workspace, [shell(command)])
+    ordinary_user.mkdir(workspace.folder / "d")
+    for place in ("r.jsonl", "d/.profile", "../folder/r.jsonl"):
+        done = ordinary_user.run(
+            [openworker, "run", "--provider", "bubblewrap", "--approve", "sandboxed", "--folder",
+             workspace.folder, "--model", f"replay:{recording}", "--record",
+             f"{workspace.folder}/{place}", "Do it."])
+        assert done.returncode == 2, done.stderr
+        assert "the session may write there" in done.stderr
+        assert target.read_text() == "mine"
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("account_kind", ["root"], indirect=True)
+def test_inside_of_root_changes_nothing_of_the_machine(account, workspace, openworker):
+    """S23, S08: uid 0 inside owns the device files, and could leave programs for root."""
+    before = {name: os.stat(f"/dev/{name}").st_ctime_ns for name in ("null", "zero", "urandom", "tty")}
+    script = ("for f in null zero urandom tty; do chmod 666 /dev/$f && echo changed $f; done; "
+              "cp /usr/bin/true p; chmod 4755 p && echo setuid; echo x >/dev/null && echo written")
+    done = account.run([openworker, *EXEC, "--folder", workspace.folder, "--", "sh", "-c", script])
+    assert done.stdout == "written\n", done.stdout + done.stderr
+    assert before == {name: os.stat(f"/dev/{name}").st_ctime_ns for name in before}
+    assert (workspace.folder / "p").stat().st_mode & 0o7000 == 0
