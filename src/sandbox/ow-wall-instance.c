@@ -13,6 +13,8 @@
 #include "base/ow-error.h"
 
 #define GRACE_MS   2000
+/* How long the kernel may take to end what was killed: a thousand processes take seconds. */
+#define GONE_MS    20000
 #define DISPOSE_MS 500
 
 struct _OwWallInstance {
@@ -247,7 +249,7 @@ stop_async (OwSandboxInstance  *instance,
     }
   kill_inner (self);
   gone = g_unix_fd_source_new (self->inner_fd, G_IO_IN);
-  g_source_set_ready_time (gone, g_get_monotonic_time () + GRACE_MS * G_TIME_SPAN_MILLISECOND);
+  g_source_set_ready_time (gone, g_get_monotonic_time () + GONE_MS * G_TIME_SPAN_MILLISECOND);
   g_source_set_callback (gone, G_SOURCE_FUNC (on_inner_gone), task, NULL);
   g_source_attach (gone, g_task_get_context (task));
   g_source_unref (gone);
