@@ -270,10 +270,21 @@ int
 main (int   argc,
       char *argv[])
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_autofree char *home = g_dir_make_tmp ("ow-recording-home-XXXXXX", NULL);
+  int status;
+
+  /* Not G_TEST_OPTION_ISOLATE_DIRS, which leaks a set of names a test. */
+  g_assert_nonnull (home);
+  g_setenv ("HOME", home, TRUE);
+  g_unsetenv ("XDG_CONFIG_HOME");
+  g_unsetenv ("XDG_DATA_HOME");
+  g_unsetenv ("XDG_STATE_HOME");
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/recording/round-trip", test_round_trip);
   g_test_add_func ("/recording/long", test_long);
   g_test_add_func ("/recording/cannot-write", test_cannot_write);
   g_test_add_func ("/recording/S02/links", test_links);
-  return g_test_run ();
+  status = g_test_run ();
+  ow_file_remove_tree (home, NULL);
+  return status;
 }
