@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -225,12 +226,13 @@ make_file (const char  *path,
 
   if (!ow_paths_ensure (directory, error))
     return FALSE;
-  fd = open (path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
+  fd = open (path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
   saved = errno;
   if (fd < 0)
     {
       ow_error_setf (error, OW_ERROR_FAILED, NULL,
-                     "The store of sessions %s cannot be opened: %s", shown, g_strerror (saved));
+                     "The store of sessions %s cannot be opened: %s", shown,
+                     saved == ELOOP ? "it is a symbolic link" : g_strerror (saved));
       return FALSE;
     }
   if (fstat (fd, &info) == 0 && S_ISREG (info.st_mode))
@@ -244,11 +246,26 @@ make_file (const char  *path,
   return FALSE;
 }
 
+/* sqlite, which is told to follow no link, means those on the way too; the way is the
+ * person's, and homes lie behind links. */
+static char *
+find_real_path (const char *path)
+{
+  g_autofree char *directory = g_path_get_dirname (path);
+  g_autofree char *name = g_path_get_basename (path);
+  char *real = realpath (directory, NULL);
+  char *found = real != NULL ? g_build_filename (real, name, NULL) : g_strdup (path);
+
+  free (real);
+  return found;
+}
+
 OwStore *
 ow_store_open (const char  *path,
                GError     **error)
 {
   g_autoptr (OwStore) self = NULL;
+  g_autofree char *real = NULL;
 
   g_return_val_if_fail (path != NULL, NULL);
 
@@ -256,7 +273,8 @@ ow_store_open (const char  *path,
     return NULL;
   self = g_object_new (OW_TYPE_STORE, NULL);
   self->path = g_strdup (path);
-  if (sqlite3_open_v2 (path, &self->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW,
+  real = find_real_path (path);
+  if (sqlite3_open_v2 (real, &self->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW,
                        NULL) != SQLITE_OK)
     {
       ow_store_set_error (self, "The store of sessions cannot be opened", error);

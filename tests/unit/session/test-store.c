@@ -219,6 +219,33 @@ test_not_a_database (Fixture       *fixture,
   g_assert_nonnull (error);
 }
 
+/* A link in the place of the store is not followed, not even to make what it names; on the
+ * way there it is: homes lie behind links. */
+static void
+test_links (Fixture       *fixture,
+            gconstpointer  data)
+{
+  g_autofree char *directory = g_path_get_dirname (fixture->path);
+  g_autofree char *target = g_strconcat (fixture->path, ".target", NULL);
+  g_autofree char *way = g_strconcat (directory, ".way", NULL);
+  g_autofree char *through = g_build_filename (way, "sessions.sqlite", NULL);
+  g_autoptr (OwStore) store = NULL;
+  g_autoptr (GError) error = NULL;
+
+  g_assert_cmpint (symlink (target, fixture->path), ==, 0);
+  g_assert_null (ow_store_open (fixture->path, &error));
+  g_assert_nonnull (strstr (error->message, "it is a symbolic link"));
+  g_assert_false (g_file_test (target, G_FILE_TEST_EXISTS));
+  g_assert_cmpint (g_unlink (fixture->path), ==, 0);
+  g_clear_error (&error);
+
+  g_assert_cmpint (symlink (directory, way), ==, 0);
+  store = ow_store_open (through, &error);
+  g_assert_no_error (error);
+  g_assert_nonnull (store);
+  g_assert_cmpint (g_unlink (way), ==, 0);
+}
+
 /* A file of ours that is cut off is an error, and stays; never a shorter list. */
 static void
 test_truncated (Fixture       *fixture,
@@ -592,6 +619,7 @@ main (int   argc,
   ADD ("/store/unknown", test_unknown);
   ADD ("/store/foreign", test_foreign);
   ADD ("/store/not-a-database", test_not_a_database);
+  ADD ("/store/S24/links", test_links);
   ADD ("/store/truncated", test_truncated);
   ADD ("/store/bad-rows", test_bad_rows);
   ADD ("/store/refused-event", test_refused_event);
