@@ -283,6 +283,9 @@ end_session (OwSession *self)
   self->stop_handler = 0;
   if (self->record != NULL && !ow_recording_write (self->events, self->record, &error))
     fail (self, g_steal_pointer (&error));
+  /* Before the end is told, so that "done" is not said of what is not recorded. */
+  if (!ow_audit_sync (self->audit, &error))
+    fail (self, g_steal_pointer (&error));
   append (self, OW_EVENT_SESSION_ENDED, ow_session_events_ended (self->error, self->status));
   if (!ow_audit_sync (self->audit, &error))
     fail (self, g_steal_pointer (&error));
