@@ -44,7 +44,7 @@ ow_command_sandbox_prove (OwFace  *face,
   g_autofree char *provider = NULL;
   const GOptionEntry entries[] = {
     { "provider", 'p', 0, G_OPTION_ARG_STRING, &provider,
-      "Which wall: openshell, bubblewrap or direct (the machine's setting)", "NAME" },
+      "Which wall: bubblewrap (the machine's setting where none is given)", "NAME" },
     { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "Print the result as JSON", NULL },
     { NULL }
   };
