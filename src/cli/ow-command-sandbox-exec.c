@@ -11,11 +11,19 @@
 #include "ow-output-private.h"
 #include "ow-watch-private.h"
 
+/* As long as the program lives. */
+typedef struct
+{
+  OwFace *face;
+  guint64 shown; /* bytes of output that came */
+} Exec;
+
 /* The command's own bytes go to our stdout and stderr untouched: it is the person's
  * command, and its output may be piped on. Where stdout takes no more of it, the command is
  * ended: by itself it would go on for ever. */
 static void
-show_output (OwEvent *event)
+show_output (Exec    *exec,
+             OwEvent *event)
 {
   gboolean was_taken = ow_output_get_fault () == 0;
   int fd = g_strcmp0 (ow_event_get_string (event, "stream"), "stderr") == 0 ? STDERR_FILENO
@@ -24,13 +32,17 @@ show_output (OwEvent *event)
   const char *data = ow_event_get_string (event, "data");
 
   if (text != NULL)
-    ow_output_write (fd, text, strlen (text));
+    {
+      ow_output_write (fd, text, strlen (text));
+      exec->shown += strlen (text);
+    }
   else if (data != NULL)
     {
       gsize length;
       g_autofree guchar *bytes = g_base64_decode (data, &length);
 
       ow_output_write (fd, bytes, length);
+      exec->shown += length;
     }
   if (was_taken && ow_output_get_fault () != 0)
     ow_output_interrupt ();
@@ -48,13 +60,14 @@ static void
 show_event (OwEvent  *event,
             gpointer  user_data)
 {
-  OwFace *face = user_data;
+  Exec *exec = user_data;
+  json_int_t lost;
   const json_t *structured = json_object_get (ow_event_get_members (event), "structured");
 
   switch ((int) ow_event_get_kind (event))
     {
     case OW_EVENT_TOOL_OUTPUT:
-      show_output (event);
+      show_output (exec, event);
       break;
     case OW_EVENT_TOOL_ENDED:
       /* The result of one that was stopped is its output, which has been shown. */
@@ -62,16 +75,17 @@ show_event (OwEvent  *event,
         break;
       if (g_strcmp0 (ow_event_get_string (event, "outcome"), "ok") != 0)
         print_note (ow_event_get_string (event, "result"));
-      else if (ow_json_get_int (structured, "dropped", 0) > 0)
-        g_printerr ("openworker: %" JSON_INTEGER_FORMAT " bytes of the output were dropped.\n",
-                    ow_json_get_int (structured, "dropped", 0));
+      /* What the runner dropped, and what was on its way when the connection broke. */
+      lost = ow_json_get_int (structured, "bytes", 0) - (json_int_t) exec->shown;
+      if (lost > 0)
+        g_printerr ("openworker: %" JSON_INTEGER_FORMAT " bytes of the output were lost.\n", lost);
       break;
     case OW_EVENT_NOTICE:
       print_note (ow_event_get_string (event, "text"));
       break;
     case OW_EVENT_SESSION_ENDED:
       if (ow_output_get_fault () != 0)
-        ow_face_finish (face, ow_output_get_fault () == EPIPE ? 128 + SIGPIPE : 1);
+        ow_face_finish (exec->face, ow_output_get_fault () == EPIPE ? 128 + SIGPIPE : 1);
       else if (ow_event_get_string (event, "message") != NULL)
         print_note (ow_event_get_string (event, "message"));
       break;
@@ -85,7 +99,8 @@ ow_command_sandbox_exec (OwFace  *face,
                          int      argc,
                          char   **argv)
 {
-  const OwWatchOptions watch = { show_event, OW_WATCH_ALLOW_OWN_COMMAND, face };
+  OwWatchOptions watch = { show_event, OW_WATCH_ALLOW_OWN_COMMAND, NULL };
+  Exec *exec;
   g_auto (GStrv) folders = NULL;
   g_autofree char *provider = NULL;
   const GOptionEntry entries[] = {
@@ -122,5 +137,8 @@ ow_command_sandbox_exec (OwFace  *face,
                       "argv", ow_face_words (argv + 1));
   if (provider != NULL)
     json_object_set_new (params, "provider", json_string (provider));
+  exec = g_new0 (Exec, 1);
+  exec->face = face;
+  watch.user_data = exec;
   ow_watch_start (face, "session.exec", params, &watch);
 }

@@ -5,12 +5,13 @@ hang, no crash, nothing left behind, nothing of the machine changed."""
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
 
 import pytest
-from conftest import scaled
+from conftest import scaled, wait_until
 from replays import replay, shell
 
 EXEC = ["sandbox", "exec", "--provider", "bubblewrap"]
@@ -137,3 +138,20 @@ def test_inside_of_root_changes_nothing_of_the_machine(account, workspace, openw
     assert done.stdout == "written\n", done.stdout + done.stderr
     assert before == {name: os.stat(f"/dev/{name}").st_ctime_ns for name in before}
     assert (workspace.folder / "p").stat().st_mode & 0o7000 == 0
+
+
+def test_output_that_a_broken_connection_took_is_counted(ordinary_user, workspace, openworker):
+    """The call goes on over a new connection; what was on its way is lost, and that is said."""
+    text = "".join(f"{number}\n" for number in range(1, 6_000_001)).encode()
+    process = ordinary_user.popen(
+        [openworker, *EXEC, "--folder", workspace.folder, "--", "seq", "6000000"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    taken = process.stdout.read(100_000)
+    attached = wait_until(lambda: [pid for pid, command in workspace.processes().items()
+                                   if "openworker-runner attach" in command])
+    os.kill(attached[0], signal.SIGKILL)
+    taken += process.stdout.read()
+    said = process.stderr.read().decode()
+    assert process.wait(scaled(60)) == 0
+    lost = int(re.fullmatch(r"openworker: (\d+) bytes of the output were lost.\n", said).group(1))
+    assert len(taken) + lost == len(text)
