@@ -4,7 +4,8 @@
 #pragma once
 
 #include "ow-ready-process-private.h"
-#include "sandbox/ow-sandbox-provider.h"
+#include "sandbox/ow-sandbox-instance.h"
+#include "sandbox/ow-sandbox-plan.h"
 
 /* One raised wall of this room's providers: `serve` behind its socket, and the proxy
  * beside it where there is one. When either ends the other is ended too: a wall without

@@ -6,32 +6,11 @@
 #include <gio/gio.h>
 
 #include "events/ow-event.h"
+#include "sandbox/ow-sandbox-instance.h"
 #include "sandbox/ow-sandbox-plan.h"
 
-/* Raises walls. OwBubblewrapProvider and OwDirectProvider implement it here; an
- * instance is one raised wall. Main thread: children that die with their parent are
- * tied to the spawning thread. */
-
-#define OW_TYPE_SANDBOX_INSTANCE (ow_sandbox_instance_get_type ())
-G_DECLARE_INTERFACE (OwSandboxInstance, ow_sandbox_instance, OW, SANDBOX_INSTANCE, GObject)
-
-/* Signals: "ended" (const char *reason): the wall's main process is gone;
- * "decision" (const char *line): one JSON line of openworker-proxy (docs/proxy.md). */
-struct _OwSandboxInstanceInterface {
-  GTypeInterface parent_iface;
-  /* argv of `attach`, run by OwChannel with pipes on stdin and stdout. */
-  const char * const *(*get_attach_argv) (OwSandboxInstance *self);
-  GPid     (*get_main_pid) (OwSandboxInstance *self);
-  void     (*stop_async)   (OwSandboxInstance *self, GAsyncReadyCallback callback,
-                            gpointer user_data);
-  gboolean (*stop_finish)  (OwSandboxInstance *self, GAsyncResult *result, GError **error);
-};
-const char * const *ow_sandbox_instance_get_attach_argv (OwSandboxInstance *self);
-GPid     ow_sandbox_instance_get_main_pid (OwSandboxInstance *self);
-void     ow_sandbox_instance_stop_async   (OwSandboxInstance *self,
-                                           GAsyncReadyCallback callback, gpointer user_data);
-gboolean ow_sandbox_instance_stop_finish  (OwSandboxInstance *self, GAsyncResult *result,
-                                           GError **error);
+/* Raises walls. OwBubblewrapProvider and OwDirectProvider implement it here. Main thread:
+ * children that die with their parent are tied to the spawning thread. */
 
 #define OW_TYPE_SANDBOX_PROVIDER (ow_sandbox_provider_get_type ())
 G_DECLARE_INTERFACE (OwSandboxProvider, ow_sandbox_provider, OW, SANDBOX_PROVIDER, GObject)
