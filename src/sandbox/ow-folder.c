@@ -129,6 +129,12 @@ ow_folder_open (const char *text,
       return NULL;
     }
   folder->path = ow_fd_get_path (folder->fd);
+  if (folder->path == NULL && access ("/proc/self/fd", F_OK) != 0)
+    {
+      cannot_use (error, OW_ERROR_REFUSED, path, "there is no /proc to tell where it is",
+                  "Mount /proc, and see docs/testing.md about containers and chroots.");
+      return NULL;
+    }
   if (folder->path == NULL || !is_at (folder->path, &st))
     {
       cannot_use (error, OW_ERROR_REFUSED, path, "it has no path of its own (any more)",
