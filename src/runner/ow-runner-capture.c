@@ -203,9 +203,12 @@ ow_runner_capture_new (OwRunnerLoop       *loop,
   *self = (OwRunnerCapture) { .loop = loop, .drains = drains, .func = func,
                               .user_data = user_data };
   for (int i = 0; i < 2; i++)
-    self->pipes[i] = (Pipe) { .capture = self, .stream = (OwRunnerStream) i, .read_fd = -1,
-                              .write_fd = -1 }
-  ;
+    {
+      const Pipe closed = { .capture = self, .stream = (OwRunnerStream) i, .read_fd = -1,
+                            .write_fd = -1 };
+
+      self->pipes[i] = closed;
+    }
   for (int i = 0; i < 2; i++)
     {
       Pipe *pipe = &self->pipes[i];

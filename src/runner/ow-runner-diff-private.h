@@ -11,8 +11,8 @@
  * with a line that says so. @name is printed as it is. Returns whether bytes that are
  * no text had to be escaped. */
 bool ow_runner_diff_unified (OwRunnerBuffer *out,
-                             const char   *name,
-                             const char   *old_data,
-                             size_t        old_length,
-                             const char   *new_data,
-                             size_t        new_length);
+                             const char     *name,
+                             const char     *old_data,
+                             size_t          old_length,
+                             const char     *new_data,
+                             size_t          new_length);

@@ -42,15 +42,15 @@ void                 ow_runner_replace_clear (OwRunnerReplace *self);
 
 /* Says at which lines @old_text stands, at most ten. */
 void                 ow_runner_replace_places (OwRunnerBuffer *out,
-                                               const char   *data,
-                                               size_t        length,
-                                               const char   *old_text,
-                                               size_t        old_length);
+                                               const char     *data,
+                                               size_t          length,
+                                               const char     *old_text,
+                                               size_t          old_length);
 
 /* Says what is nearly @old_text in a file that does not hold it: the same with other
  * line ends, white space or case, or its first line alone. Nothing when nothing is. */
 void                 ow_runner_replace_near (OwRunnerBuffer *out,
-                                             const char   *data,
-                                             size_t        length,
-                                             const char   *old_text,
-                                             size_t        old_length);
+                                             const char     *data,
+                                             size_t          length,
+                                             const char     *old_text,
+                                             size_t          old_length);

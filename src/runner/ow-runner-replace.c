@@ -279,6 +279,7 @@ static Bytes
 without_numbers (Bytes text)
 {
   char *data = ow_runner_buffer_alloc (text.length + 1);
+  const Bytes none = { data, 0 };
   size_t length = 0;
   size_t at = 0;
 
@@ -293,8 +294,7 @@ without_numbers (Bytes text)
       while (at < text.length && text.data[at] >= '0' && text.data[at] <= '9')
         at++;
       if (at == digits || at == text.length || text.data[at] != '\t')
-        return (Bytes) { data, 0 }
-      ;
+        return none;
       at++;
       end = memchr (text.data + at, '\n', text.length - at);
       digits = end != NULL ? (size_t) (end + 1 - text.data) - at : text.length - at;

@@ -9,7 +9,6 @@
 
 /* Shared by the two files of OwStore. */
 
-sqlite3      *ow_store_get_database (OwStore *self);
 /* Runs statements that return nothing. */
 gboolean      ow_store_exec         (OwStore *self, const char *sql, GError **error);
 /* NULL and @error when it cannot be prepared. */

@@ -61,12 +61,6 @@ ow_store_init (OwStore *self)
 {
 }
 
-sqlite3 *
-ow_store_get_database (OwStore *self)
-{
-  return self->database;
-}
-
 void
 ow_store_set_error (OwStore     *self,
                     const char  *what,
