@@ -70,11 +70,9 @@ show_event (OwEvent  *event,
       show_output (exec, event);
       break;
     case OW_EVENT_TOOL_ENDED:
-      /* The result of one that was stopped is its output, which has been shown. */
-      if (g_strcmp0 (ow_event_get_string (event, "outcome"), "cancelled") == 0)
-        break;
+      /* Why one has not come to its end is said when the session ends. */
       if (g_strcmp0 (ow_event_get_string (event, "outcome"), "ok") != 0)
-        print_note (ow_event_get_string (event, "result"));
+        break;
       /* What the runner dropped, and what was on its way when the connection broke. */
       lost = ow_json_get_int (structured, "bytes", 0) - (json_int_t) exec->shown;
       if (lost > 0)
@@ -127,7 +125,7 @@ ow_command_sandbox_exec (OwFace  *face,
       ow_face_usage (face, "“sandbox exec” needs a --folder to work in.");
       return;
     }
-  if (argc < 2)
+  if (argc < 2 || argv[1][0] == '\0')
     {
       ow_face_usage (face, "“sandbox exec” needs a command after “--”.");
       return;

@@ -424,7 +424,8 @@ find_fault (OwToolCall *self)
                             "are listed.", self->tool);
   if (ow_tool_def_check (self->def, self->arguments, &error))
     return NULL;
-  return g_strdup_printf ("%s Nothing ran.", error->message);
+  return g_strdup_printf ("%s%s Nothing ran.", error->message,
+                          g_str_has_suffix (error->message, ".") ? "" : ".");
 }
 
 void

@@ -155,3 +155,16 @@ def test_output_that_a_broken_connection_took_is_counted(ordinary_user, workspac
     assert process.wait(scaled(60)) == 0
     lost = int(re.fullmatch(r"openworker: (\d+) bytes of the output were lost.\n", said).group(1))
     assert len(taken) + lost == len(text)
+
+
+@pytest.mark.parametrize("argv", [[""], ["", "x"], []])
+def test_no_name_of_a_command_is_wrong_usage(ordinary_user, workspace, openworker, argv):
+    done = ordinary_user.run([openworker, *EXEC, "--folder", workspace.folder, "--", *argv])
+    assert done.returncode == 2 and "needs a command" in done.stderr
+
+
+def test_what_ended_a_command_is_said_once(ordinary_user, workspace, openworker):
+    done = ordinary_user.run([openworker, *EXEC, "--folder", workspace.folder, "--", "sh", "-c",
+                              "kill -9 $PPID"])
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1 and "interrupted" in done.stderr
