@@ -84,13 +84,8 @@ ow_command_audit (OwFace  *face,
     { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "Print JSON lines", NULL },
     { NULL }
   };
-  const char *verb = argc > 1 && *argv[1] != '-' ? argv[1] : NULL;
+  const char *verb = ow_face_take_verb (&argc, &argv);
 
-  if (verb != NULL)
-    {
-      argv++;
-      argc--;
-    }
   if (!ow_face_parse (face, "show [SESSION] | verify",
                       "Shows the record of what agents did, or checks that it is whole.", entries,
                       FALSE, &argc, &argv))

@@ -39,6 +39,10 @@ gboolean ow_face_parse     (OwFace              *face,
                             gboolean             leading_only,
                             int                 *argc,
                             char              ***argv);
+/* The word after a command's name that says which of its ways is meant, taken off @argv;
+ * (nullable) borrowed. */
+const char *ow_face_take_verb (int     *argc,
+                               char  ***argv);
 /* @words, NULL-terminated, as a list of texts: (new reference). */
 json_t  *ow_face_words     (char         **words);
 /* Runs one engine command whose failure ends the face; @done gets the result. */

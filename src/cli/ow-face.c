@@ -85,6 +85,17 @@ ow_face_parse (OwFace              *face,
   return TRUE;
 }
 
+const char *
+ow_face_take_verb (int    *argc,
+                   char ***argv)
+{
+  if (*argc < 2 || *(*argv)[1] == '-')
+    return NULL;
+  (*argv)++;
+  (*argc)--;
+  return (*argv)[0];
+}
+
 json_t *
 ow_face_words (char **words)
 {
