@@ -65,10 +65,13 @@ ow_output_watch (GSourceFunc func,
 {
   struct sigaction action = { .sa_handler = on_signal };
   struct sigaction old;
-  Watch *watch = g_new (Watch, 1);
+  Watch *watch;
 
-  *watch = (Watch) { func, user_data };
   interrupt_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (interrupt_fd < 0)
+    return; /* a signal then ends the program, as it does where nobody watches */
+  watch = g_new (Watch, 1);
+  *watch = (Watch) { func, user_data };
   sigaction (SIGINT, &action, NULL);
   sigaction (SIGTERM, &action, NULL);
   /* Who started it with nohup wants it to go on. */
