@@ -4,6 +4,7 @@
 #include "ow-terminal-private.h"
 
 #include <gio/gunixinputstream.h>
+#include <termios.h>
 #include <unistd.h>
 
 gboolean
@@ -53,6 +54,17 @@ ow_terminal_print (OwStyle     style,
   g_print ("%s", styled);
 }
 
+/* What was typed before a question was there to be read is no answer to it. */
+static void
+forget_typed (GDataInputStream *input)
+{
+  gsize held = g_buffered_input_stream_get_available (G_BUFFERED_INPUT_STREAM (input));
+
+  if (held > 0)
+    g_input_stream_skip (G_INPUT_STREAM (input), held, NULL, NULL);
+  tcflush (STDIN_FILENO, TCIFLUSH);
+}
+
 static void
 line_read (GObject      *source,
            GAsyncResult *result,
@@ -79,13 +91,14 @@ ow_terminal_ask_async (const char          *question,
   g_autoptr (GTask) task = g_task_new (NULL, cancellable, callback, user_data);
 
   g_task_set_source_tag (task, ow_terminal_ask_async);
-  /* One reader for the life of the program, or what it buffered would be lost. */
+  /* One reader for the life of the program, or what it buffered would come too late. */
   if (input == NULL)
     {
       g_autoptr (GInputStream) base = g_unix_input_stream_new (STDIN_FILENO, FALSE);
 
       input = g_data_input_stream_new (base);
     }
+  forget_typed (input);
   g_printerr ("%s", question);
   g_data_input_stream_read_line_async (input, G_PRIORITY_DEFAULT, cancellable, line_read,
                                        g_steal_pointer (&task));

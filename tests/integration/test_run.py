@@ -202,6 +202,12 @@ def test_unclear_answer_is_asked_again(ask, workspace, answer):
     assert not (workspace.folder / "made").exists()
 
 
+def test_typed_before_the_question_is_no_answer(ask, workspace):
+    """U06: two lines at the first question; the second is not there for the next one."""
+    status, text, asked = ask(["perhaps\nyes", "no"])
+    assert asked == 2 and not (workspace.folder / "made").exists(), text
+
+
 @pytest.mark.parametrize("answer", ["no", "n", "", "  "])
 def test_no_denies(ask, workspace, answer):
     status, text, _ = ask([answer])
