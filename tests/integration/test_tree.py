@@ -2,6 +2,7 @@
 # SPDX-FileCopyrightText: The OpenWorker authors
 """The programs that the build makes, and what ./dev says without building anything."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -36,3 +37,55 @@ def test_dev_says_what_is_wrong(argv, status, word):
                           text=True, check=False)
     assert done.returncode == status
     assert word in done.stdout + done.stderr
+
+
+FORMAT = "git uncrustify"
+DEBIAN = "ID=debian\nVERSION_ID=12\n"
+
+
+def dev_with(place, release, **programs):
+    """`./dev format` where /etc/os-release says @release and the commands are the few that
+    ./dev itself needs and @programs, shell scripts. What these write is the second result."""
+    (place / "bin").mkdir()
+    for name in ("bash", "cat", "dirname", "env", "readlink", "sh", "sort"):
+        (place / "bin" / name).symlink_to(shutil.which(name))
+    for name, script in {"dpkg-query": "", **programs}.items():
+        path = place / "bin" / name.replace("_", "-")
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+    (place / "os-release").write_text(release)
+    done = subprocess.run(
+        ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
+         'mount --bind "$1/os-release" /etc/os-release && PATH=$1/bin LOG=$1/log exec "$2" format',
+         "sh", place, ROOT / "dev"],
+        capture_output=True, text=True, timeout=60, check=False)
+    log = place / "log"
+    return done, log.read_text() if log.exists() else ""
+
+
+@pytest.mark.parametrize("release", ["ID=debian\nVERSION_ID=13\n", "ID=fedora\nVERSION_ID=12\n",
+                                     "ID=debian\n", ""])
+def test_dev_installs_nothing_elsewhere(tmp_path, release):
+    done, log = dev_with(tmp_path, release, id="echo 0", apt_get='echo "$@" >>$LOG')
+    assert (done.returncode, log) == (1, ""), done.stderr
+    assert "This is not Debian 12" in done.stderr and "data/packages/format.list" in done.stderr
+    assert f"These commands are missing: {FORMAT}." in done.stderr
+
+
+def test_dev_tells_whom_to_ask_without_sudo(tmp_path):
+    done, log = dev_with(tmp_path, DEBIAN, id="echo 1000", apt_get='echo "$@" >>$LOG')
+    assert (done.returncode, log) == (1, ""), done.stderr
+    assert f"to run: apt-get install --no-install-recommends {FORMAT}\n" in done.stderr
+
+
+@pytest.mark.parametrize("failing,word", [("update", "update failed"), ("install", "could not install")])
+@pytest.mark.parametrize("uid", [0, 1000])
+def test_dev_says_what_apt_could_not_do(tmp_path, uid, failing, word):
+    done, log = dev_with(
+        tmp_path, DEBIAN, id=f"echo {uid}", sudo='echo sudo >>$LOG; shift; exec "$@"',
+        apt_get=f'echo "$@" >>$LOG; case " $* " in *" {failing} "*) exit 100 ;; esac')
+    assert done.returncode == 1, done.stderr
+    assert f"not installed: {FORMAT}\n" in done.stderr and word in done.stderr
+    assert ("may use sudo" in done.stderr) == ("sudo" in log) == (uid != 0)
+    # Nothing is installed from lists that could not be brought up to date.
+    assert ("install" in log) == (failing == "install")
