@@ -10,6 +10,7 @@
 
 /* Records that audit.show gives at most; the newest stay. */
 #define MAX_SHOWN_RECORDS 100000
+#define MAX_NAME_CHARS    60
 
 void
 ow_engine_return_json (GTask  *task,
@@ -89,6 +90,17 @@ ow_engine_records_show (OwLocalEngine *self,
   if (!ow_audit_foreach (path, show_record, &data, &error))
     {
       g_queue_clear_full (&data.records, (GDestroyNotify) json_decref);
+      g_task_return_error (task, g_steal_pointer (&error));
+      return;
+    }
+  /* Nothing at all would read as if nothing had been done. */
+  if (data.session != NULL && g_queue_is_empty (&data.records))
+    {
+      g_autofree char *shown = ow_text_visible (data.session);
+      g_autofree char *name = ow_text_shorten (shown, MAX_NAME_CHARS, TRUE);
+
+      ow_error_setf (&error, OW_ERROR_USAGE, "See `openworker sessions list`.",
+                     "The audit record holds nothing of a session %s", name);
       g_task_return_error (task, g_steal_pointer (&error));
       return;
     }

@@ -18,6 +18,7 @@
 #define APPLICATION_ID 0x4f577374
 #define BUSY_TIMEOUT_MS 5000
 #define MAX_TITLE_CHARS 120
+#define MAX_NAME_CHARS 60
 
 struct _OwStore {
   GObject parent_instance;
@@ -527,9 +528,10 @@ ow_store_load (OwStore     *self,
   if (ow_event_list_get_n (list) == 0)
     {
       g_autofree char *shown = ow_text_visible (session);
+      g_autofree char *name = ow_text_shorten (shown, MAX_NAME_CHARS, TRUE);
 
       ow_error_setf (error, OW_ERROR_USAGE, "See `openworker sessions list`.",
-                     "There is no session %s", shown);
+                     "There is no session %s", name);
       return NULL;
     }
   return g_steal_pointer (&list);

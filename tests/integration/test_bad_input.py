@@ -83,8 +83,11 @@ def test_nothing_set_and_nobody_to_ask(exec_in, workspace):
     check(exec_in(workspace.folder, provider=None), 69, "Nothing is set", "--provider bubblewrap")
 
 
-def test_unknown_session(ordinary_user, openworker):
-    check(ordinary_user.run([openworker, "sessions", "show", "nosuch"]), 2, "nosuch", "sessions list")
+@pytest.mark.parametrize("command", ["sessions", "audit"])
+def test_unknown_session(ordinary_user, openworker, command):
+    check(ordinary_user.run([openworker, command, "show", "nosuch"]), 2, "nosuch", "sessions list")
+    done = ordinary_user.run([openworker, command, "show", "long" * 20000])
+    assert done.returncode == 2 and len(done.stderr) < 400
 
 
 def test_folder_missing(exec_in, workspace):
