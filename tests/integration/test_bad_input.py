@@ -84,7 +84,8 @@ def test_nothing_set_and_nobody_to_ask(exec_in, workspace):
 
 
 @pytest.mark.parametrize("command", ["sessions", "audit"])
-def test_unknown_session(ordinary_user, openworker, command):
+def test_unknown_session(ordinary_user, workspace, openworker, exec_in, command):
+    assert exec_in(workspace.folder, provider="direct").returncode == 0
     check(ordinary_user.run([openworker, command, "show", "nosuch"]), 2, "nosuch", "sessions list")
     done = ordinary_user.run([openworker, command, "show", "long" * 20000])
     assert done.returncode == 2 and len(done.stderr) < 400
