@@ -3,6 +3,7 @@
 
 #include "ow-transcript-private.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "base/ow-text.h"
@@ -21,8 +22,9 @@ print_session (OwEvent *event)
     {
       const json_t *folder = json_array_get (folders, i);
       g_autofree char *path = ow_text_visible (ow_json_get_string (folder, "path", ""));
+      g_autofree char *line = ow_text_shorten (path, PATH_MAX, TRUE);
 
-      g_print ("  %s  %s\n", path,
+      g_print ("  %s  %s\n", line,
                ow_json_get_bool (folder, "read_only", TRUE) ? "read-only" : "read-write");
     }
   if (g_strcmp0 (ow_event_get_string (event, "level"), "direct") == 0)
