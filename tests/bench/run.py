@@ -18,7 +18,7 @@ from common.tree import ROOT    # noqa: E402
 
 
 def judge(spec, value, peer_value):
-    """(ratio or None, the goal as text, "met" | "missed" | "none")"""
+    """(ratio or None, the goal as text, "met" | "missed" | "peer")"""
     ratio = value / peer_value if peer_value else None
     verdict, goal = "peer", "none"
     if "goal" in spec:
@@ -56,8 +56,13 @@ def main():
         shown = f"{ratio:.2f}" if ratio is not None else "-"
         print(f"{figure:<18} {value:>10.3f} {spec['unit']:<5} {spec.get('peer', '-'):<12} "
               f"{shown:>8} {goal:>8} {verdict:<7} {spec['about']}")
-        lines.append(f"BENCH name={name}.{figure} value={value:.3f} unit={spec['unit']} "
-                     f"ratio={shown} goal={goal} verdict={'met' if verdict == 'peer' else verdict}")
+        # What has no goal has no verdict: it cannot miss, so it must not be called met.
+        if verdict == "peer":
+            lines.append(f"PEER name={name}.{figure} value={value:.3f} unit={spec['unit']} "
+                         f"ratio={shown}")
+        else:
+            lines.append(f"BENCH name={name}.{figure} value={value:.3f} unit={spec['unit']} "
+                         f"ratio={shown} goal={goal} verdict={verdict}")
         status |= verdict == "missed"
     print("\n" + "\n".join(lines))
     return status
