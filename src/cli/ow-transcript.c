@@ -10,6 +10,19 @@
 #include "ow-card-private.h"
 #include "ow-terminal-private.h"
 
+static gboolean card_open;
+
+/* Borrowed; lives as long as the program. */
+static GPtrArray *
+waiting_notices (void)
+{
+  static GPtrArray *waiting;
+
+  if (waiting == NULL)
+    waiting = g_ptr_array_new_with_free_func ((GDestroyNotify) ow_event_unref);
+  return waiting;
+}
+
 static void
 print_session (OwEvent *event)
 {
@@ -70,6 +83,26 @@ print_ended (OwEvent *event)
            ow_event_get_string (event, "outcome"));
 }
 
+/* A notice that comes while a card is open waits for its end: in between it would look
+ * like the command's own words. */
+static void
+print_notice (OwEvent *event)
+{
+  if (card_open && event != NULL)
+    {
+      g_ptr_array_add (waiting_notices (), ow_event_ref (event));
+      return;
+    }
+  if (event != NULL)
+    print_text ("ⓘ ", ow_event_get_string (event, "text"));
+  while (waiting_notices ()->len > 0)
+    {
+      g_autoptr (OwEvent) waited = g_ptr_array_steal_index (waiting_notices (), 0);
+
+      print_text ("ⓘ ", ow_event_get_string (waited, "text"));
+    }
+}
+
 void
 ow_transcript_print (OwEvent *event)
 {
@@ -85,9 +118,10 @@ ow_transcript_print (OwEvent *event)
       print_text ("● ", ow_event_get_string (event, "text"));
       break;
     case OW_EVENT_NOTICE:
-      print_text ("ⓘ ", ow_event_get_string (event, "text"));
+      print_notice (event);
       break;
     case OW_EVENT_TOOL_ASKED:
+      card_open = TRUE;
       ow_card_begin (event);
       break;
     case OW_EVENT_TOOL_OUTPUT:
@@ -95,6 +129,8 @@ ow_transcript_print (OwEvent *event)
       break;
     case OW_EVENT_TOOL_ENDED:
       ow_card_end (event);
+      card_open = FALSE;
+      print_notice (NULL);
       break;
     case OW_EVENT_HOST_DECISION:
       print_host (event);

@@ -41,6 +41,7 @@ struct _OwChannel
   guint          attaches;         /* in the window */
   gint64         window_us;
   guint          retry;            /* source */
+  guint          failures;         /* attaches that failed since one last held */
   guint          tick;             /* source */
   OwSilence      silence;
   gboolean       pinging;
@@ -374,6 +375,9 @@ ow_channel_attach_failed (OwChannel    *self,
     ow_channel_lose (self, error->message);
   else if (self->link != NULL && ow_channel_silence_ms (self) < self->times.silence_ms)
     ow_channel_schedule_tick (self); /* the old one has spoken meanwhile */
+  else if (++self->failures == MAX_ATTACHES)
+    /* However long each took: one that never says hello is not there. */
+    ow_channel_lose (self, "the runner gave no sign of life, on new connections neither");
   else
     ow_channel_attach_again (self, error->message);
 }
@@ -385,6 +389,7 @@ ow_channel_take_link (OwChannel *self)
 
   self->link = g_steal_pointer (&self->next);
   self->pinging = FALSE;
+  self->failures = 0;
   if (old != NULL)
     {
       ow_open_calls_unlink (self->calls);

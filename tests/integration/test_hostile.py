@@ -168,3 +168,17 @@ def test_what_ended_a_command_is_said_once(ordinary_user, workspace, openworker)
                               "kill -9 $PPID"])
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 1 and "interrupted" in done.stderr
+
+
+def test_runner_that_was_stopped_is_lost(ordinary_user, workspace, openworker):
+    """An inside that stops the runner for good holds up nobody for ever: a sign of life is asked
+    for, on new connections too, and then the session ends. The deadlines are the real ones."""
+    begin = time.monotonic()
+    done = ordinary_user.run(
+        [openworker, *EXEC, "--folder", workspace.folder, "--", "sh", "-c",
+         "echo before; sleep 0.5; kill -STOP $PPID; sleep 300"], timeout=240)
+    assert done.returncode == 1, done.stderr
+    assert done.stdout == "before\n"
+    assert "no sign of life" in done.stderr, done.stderr
+    assert 10 < time.monotonic() - begin < 200
+    assert os.listdir(workspace.private_homes) == []
