@@ -339,13 +339,21 @@ ow_channel_retry (gpointer user_data)
   return G_SOURCE_REMOVE;
 }
 
+static void
+ow_channel_lose_unreached (OwChannel  *self,
+                           const char *reason)
+{
+  g_autofree char *text = g_strdup_printf ("the runner could not be reached again (%s)", reason);
+
+  ow_channel_lose (self, text);
+}
+
 /* Attaches again, soon; too often in a short time means lost. */
 static void
 ow_channel_attach_again (OwChannel  *self,
                          const char *reason)
 {
   gint64 now = g_get_monotonic_time ();
-  g_autofree char *text = NULL;
 
   if (self->next != NULL || self->retry != 0)
     return;
@@ -356,8 +364,7 @@ ow_channel_attach_again (OwChannel  *self,
     }
   if (self->attaches == MAX_ATTACHES)
     {
-      text = g_strdup_printf ("the runner could not be reached again (%s)", reason);
-      ow_channel_lose (self, text);
+      ow_channel_lose_unreached (self, reason);
       return;
     }
   self->retry = g_timeout_add (attach_delay_ms[self->attaches++], ow_channel_retry, self);
@@ -377,7 +384,7 @@ ow_channel_attach_failed (OwChannel    *self,
     ow_channel_schedule_tick (self); /* the old one has spoken meanwhile */
   else if (++self->failures == MAX_ATTACHES)
     /* However long each took: one that never says hello is not there. */
-    ow_channel_lose (self, "the runner gave no sign of life, on new connections neither");
+    ow_channel_lose_unreached (self, error->message);
   else
     ow_channel_attach_again (self, error->message);
 }
