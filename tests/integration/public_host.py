@@ -17,6 +17,8 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from own_etc import own_etc
+
 ADDRESS = "203.0.113.10"
 NAMES = ["github.com", "other.test"]
 
@@ -56,9 +58,8 @@ def make_network(place):
             if ctypes.CDLL(None, use_errno=True).setns(network.fileno(), CLONE_NEWNET) != 0:
                 raise OSError(ctypes.get_errno(), "setns")
         maker.stdin.close()
-    hosts = place / "hosts"
-    hosts.write_text("127.0.0.1 localhost\n" + "".join(f"{ADDRESS} {name}\n" for name in NAMES))
-    call("mount", "--bind", str(hosts), "/etc/hosts")
+    own_etc(place, {"hosts": "127.0.0.1 localhost\n" +
+                    "".join(f"{ADDRESS} {name}\n" for name in NAMES)})
 
 
 def make_certificate(place):

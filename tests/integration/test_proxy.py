@@ -23,6 +23,7 @@ import time
 from pathlib import Path
 
 import pytest
+from own_etc import own_etc
 
 SCALE = float(os.environ.get("OPENWORKER_TEST_TIME_SCALE", "1"))
 PUBLIC, OTHER = "203.0.113.10", "198.51.100.20"
@@ -411,7 +412,7 @@ def inside_socket_path(inside):
 
 
 def inside_hardened(inside):
-    leaked = os.open("/etc/hosts", os.O_RDONLY)
+    leaked = os.open("/etc/passwd", os.O_RDONLY)
     os.set_inheritable(leaked, True)
     inside.process = subprocess.Popen(
         [inside.program, "--socket", str(inside.path)], stdin=subprocess.PIPE,
@@ -464,9 +465,7 @@ def run_inside(program, directory, name):
                     ["ip", "address", "add", f"{OTHER}/32", "dev", "lo"],
                     ["ip", "address", "add", "10.77.0.1/32", "dev", "lo"]):
         subprocess.run(command, check=True)
-    for path, text in [("hosts", HOSTS), ("nsswitch.conf", "hosts: files\n"), ("resolv.conf", "")]:
-        (directory / path).write_text(text)
-        subprocess.run(["mount", "--bind", directory / path, f"/etc/{path}"], check=True)
+    own_etc(directory, {"hosts": HOSTS, "nsswitch.conf": "hosts: files\n", "resolv.conf": ""})
     inside = Inside(program, directory)
     try:
         TESTS[name](inside)

@@ -88,7 +88,7 @@ def on_loopback():
 
 # Probes.
 
-def test_probe_files(serve, workspace):
+def test_probe_files(serve, workspace, ordinary_user):
     client = serve()
     folder = workspace.folder
 
@@ -106,7 +106,8 @@ def test_probe_files(serve, workspace):
     assert (folder / "token").read_text() == "secret é"
     assert probe("write", "/etc/passwd")["errno"] == "EACCES"
     assert probe("read", "/etc/shadow")["errno"] == "EACCES"
-    assert len(probe("read", "/etc/services")["content"]) == 4096
+    long = ordinary_user.write(workspace.path / "long", "x" * 5000)
+    assert len(probe("read", str(long))["content"]) == 4096
     info = os.stat(folder)
     identity = probe("identity", folder)
     assert (identity["dev"], identity["ino"]) == (str(info.st_dev), str(info.st_ino))

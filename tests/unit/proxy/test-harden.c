@@ -25,6 +25,8 @@ in_thread (void *user_data)
 }
 
 /* What is left: the resolver, threads, the network. */
+static int knows_localhost;
+
 static int
 check_left (void)
 {
@@ -32,15 +34,17 @@ check_left (void)
   pthread_t thread;
   int said = 0;
 
-  if (getaddrinfo ("localhost", "443", NULL, &found) != 0 || found == NULL)
+  /* A machine without /etc/hosts may not know the name: then it knew none before either. */
+  if (knows_localhost && (getaddrinfo ("localhost", "443", NULL, &found) != 0 || found == NULL))
     return 10;
-  freeaddrinfo (found);
+  if (found != NULL)
+    freeaddrinfo (found);
   if (pthread_create (&thread, NULL, in_thread, &said) != 0 || pthread_join (thread, NULL) != 0 ||
       said != 7)
     return 11;
   if (socket (AF_INET, SOCK_STREAM, 0) < 0 || socket (AF_UNIX, SOCK_STREAM, 0) < 0)
     return 12;
-  if (open ("/etc/hosts", O_RDONLY) < 0)
+  if (open ("/etc/passwd", O_RDONLY) < 0)
     return 13;
   return 0;
 }
@@ -91,8 +95,13 @@ check_files (const char *secret)
 static int
 run_hardened (const char *secret)
 {
-  int leaked = open ("/etc/hosts", O_RDONLY);
+  int leaked = open ("/etc/passwd", O_RDONLY);
+  struct addrinfo *found = NULL;
   int result;
+
+  knows_localhost = getaddrinfo ("localhost", "443", NULL, &found) == 0;
+  if (found != NULL)
+    freeaddrinfo (found);
 
   setenv ("HOSTALIASES", secret, 1);
   if (!ow_proxy_harden_process () || !ow_proxy_harden_calls ("/usr"))
