@@ -88,12 +88,12 @@ static const Case cases[] = {
   { "a.b", "aXb", FALSE },
   { "\\d+", "7", FALSE },
   { "é你😀", "é你😀", TRUE },
-  { "3 passed\n[exit 0, 0.12 s, /work/a]", "3 passed\n[exit 0, 17.5 s, /else/b c]", TRUE },
-  { "3 passed\n[exit 0, 0.12 s, /work/a]", "2 passed\n[exit 0, 0.12 s, /work/a]", FALSE },
-  { "3 passed\n[exit 0, 0.12 s, /work/a]", "3 passed\n[exit 1, 0.12 s, /work/a]", FALSE },
-  { "/work/a/src/x.c:3: bad", "/else/b c/src/x.c:3: bad", TRUE },
-  { "/work/a/src/x.c:3: bad", "/else/b c/src/y.c:3: bad", FALSE },
-  { "/work/abc", "/work/abd", FALSE },
+  { "3 passed\n[exit 0, 0.12 s, /proj/a]", "3 passed\n[exit 0, 17.5 s, /else/b c]", TRUE },
+  { "3 passed\n[exit 0, 0.12 s, /proj/a]", "2 passed\n[exit 0, 0.12 s, /proj/a]", FALSE },
+  { "3 passed\n[exit 0, 0.12 s, /proj/a]", "3 passed\n[exit 1, 0.12 s, /proj/a]", FALSE },
+  { "/proj/a/src/x.c:3: bad", "/else/b c/src/x.c:3: bad", TRUE },
+  { "/proj/a/src/x.c:3: bad", "/else/b c/src/y.c:3: bad", FALSE },
+  { "/proj/abc", "/proj/abd", FALSE },
   { "at /tmp/tmp.AbC123/log", "at /tmp/tmp.zzz9/log", TRUE },
   { "/home/u/.config/coworker/sandbox-runtime/12ab/.x", "/root/h/sandbox-runtime/77/.x", TRUE },
   { "2026-01-31T09:00:00.123Z done", "2027-12-01T19:20:00.9Z done", TRUE },
@@ -129,7 +129,7 @@ test_round_trip (void)
       g_autoptr (GError) error = NULL;
 
       g_test_message ("\"%s\" and \"%s\"", cases[i].recorded, cases[i].replayed);
-      first = run_session (directory, "/work/a", cases[i].recorded, OW_MODEL (model), &error);
+      first = run_session (directory, "/proj/a", cases[i].recorded, OW_MODEL (model), &error);
       g_assert_no_error (error);
       g_assert_true (write_to (first, path, &error));
       replay = ow_model_for_name (name, &error);
@@ -167,16 +167,16 @@ test_long (void)
 
         while (text->len < sizes[i])
           g_string_append (text, fills[j]);
-        first = run_session (directory, "/work/a", text->str, OW_MODEL (model), &error);
+        first = run_session (directory, "/proj/a", text->str, OW_MODEL (model), &error);
         g_assert_no_error (error);
         g_assert_true (write_to (first, path, &error));
         replay = ow_model_for_name (name, &error);
         g_assert_no_error (error);
-        second = run_session (directory, "/work/a", text->str, replay, &error);
+        second = run_session (directory, "/proj/a", text->str, replay, &error);
         g_assert_no_error (error);
         again = ow_model_for_name (name, &error);
         g_string_append_c (text, '!');
-        third = run_session (directory, "/work/a", text->str, again, &error);
+        third = run_session (directory, "/proj/a", text->str, again, &error);
         g_assert_error (error, OW_ERROR, OW_ERROR_DATA);
       }
   g_assert_true (ow_file_remove_tree (directory, NULL));
