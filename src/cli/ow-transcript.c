@@ -88,19 +88,23 @@ print_ended (OwEvent *event)
 static void
 print_notice (OwEvent *event)
 {
-  if (card_open && event != NULL)
-    {
-      g_ptr_array_add (waiting_notices (), ow_event_ref (event));
-      return;
-    }
-  if (event != NULL)
+  if (card_open)
+    g_ptr_array_add (waiting_notices (), ow_event_ref (event));
+  else
     print_text ("ⓘ ", ow_event_get_string (event, "text"));
-  while (waiting_notices ()->len > 0)
-    {
-      g_autoptr (OwEvent) waited = g_ptr_array_steal_index (waiting_notices (), 0);
+}
 
-      print_text ("ⓘ ", ow_event_get_string (waited, "text"));
-    }
+/* A call that was only asked for when the program was killed has no end of its own: then
+ * the turn's or the session's end closes its card. */
+static void
+close_card (void)
+{
+  GPtrArray *waiting = waiting_notices ();
+
+  card_open = FALSE;
+  for (guint i = 0; i < waiting->len; i++)
+    print_notice (g_ptr_array_index (waiting, i));
+  g_ptr_array_set_size (waiting, 0);
 }
 
 void
@@ -129,8 +133,7 @@ ow_transcript_print (OwEvent *event)
       break;
     case OW_EVENT_TOOL_ENDED:
       ow_card_end (event);
-      card_open = FALSE;
-      print_notice (NULL);
+      close_card ();
       break;
     case OW_EVENT_HOST_DECISION:
       print_host (event);
@@ -139,13 +142,16 @@ ow_transcript_print (OwEvent *event)
       if (g_strcmp0 (ow_event_get_string (event, "state"), "lost") == 0)
         print_text ("✗ The wall was lost: ", ow_event_get_string (event, "reason"));
       break;
+    case OW_EVENT_TURN_ENDED:
+      close_card ();
+      break;
     case OW_EVENT_SESSION_ENDED:
+      close_card ();
       print_ended (event);
       break;
     case OW_EVENT_CONSENT_ASKED:
     case OW_EVENT_CONSENT_ANSWERED:
     case OW_EVENT_TOOL_STARTED:
-    case OW_EVENT_TURN_ENDED:
     case OW_EVENT_N_TYPES:
     default:
       break;

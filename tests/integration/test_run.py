@@ -8,6 +8,7 @@ import os
 import pty
 import re
 import signal
+import sqlite3
 import subprocess
 import time
 
@@ -90,6 +91,24 @@ def test_card_counts_what_it_does_not_show(ordinary_user, workspace, run):
     assert "│ 40\n" in done.stdout and "│ 41\n" not in done.stdout
     assert "│ … 60 more lines\n" in done.stdout
     assert "│ [exit 0, " in done.stdout
+
+
+def test_notice_after_a_card_without_an_end_is_shown(ordinary_user, workspace, openworker, run):
+    """A call that was only asked for when the program was killed has no end of its own."""
+    done = run(replay(ordinary_user, workspace, [shell("echo one")]), "--json")
+    session = events_of(done)[0]["session"]
+    with sqlite3.connect(workspace.data / "sessions.sqlite") as store:
+        for seq, text in store.execute("SELECT seq, json FROM events").fetchall():
+            event = json.loads(text)
+            if event["type"] == "tool-ended":
+                common = {name: event[name] for name in ("seq", "time", "session")}
+                notice = {**common, "type": "notice", "text": "Said after all."}
+                store.execute("UPDATE events SET json = ? WHERE seq = ?",
+                              (json.dumps(notice), seq))
+    ordinary_user.give(workspace.data)
+    shown = ordinary_user.run([openworker, "sessions", "show", session])
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.count("Said after all.") == 1, shown.stdout
 
 
 @pytest.mark.parametrize("env,coloured", [
