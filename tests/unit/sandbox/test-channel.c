@@ -7,11 +7,9 @@
 
 #include "base/ow-error.h"
 #include "base/ow-file.h"
+#include "patience.h"
 #include "sandbox/ow-channel.h"
 #include "wire/ow-mcp.h"
-
-/* Ten times what it takes. */
-#define PATIENCE_S 60
 
 typedef struct {
   char      *state_dir;
@@ -39,24 +37,6 @@ on_lost (OwChannel  *channel,
   fixture->n_lost++;
   g_free (fixture->lost);
   fixture->lost = g_strdup (reason);
-}
-
-static gboolean
-on_patience_over (gpointer user_data)
-{
-  g_error ("nothing happened for %d s", PATIENCE_S);
-  return G_SOURCE_REMOVE;
-}
-
-static void
-wait_until (const guint *counter,
-            guint        value)
-{
-  guint source = g_timeout_add_seconds (PATIENCE_S, on_patience_over, NULL);
-
-  while (*counter < value)
-    g_main_context_iteration (NULL, TRUE);
-  g_source_remove (source);
 }
 
 static void
@@ -134,7 +114,7 @@ try_connect (Fixture *fixture)
   guint before = fixture->answered;
 
   ow_channel_connect_async (fixture->channel, NULL, on_connected, &connect);
-  wait_until (&fixture->answered, before + 1);
+  patience_wait_until (&fixture->answered, before + 1);
   g_assert_true (connect.ok == (connect.error == NULL));
   return connect.error;
 }
@@ -208,7 +188,7 @@ run_call (Fixture    *fixture,
           const char *id)
 {
   start_call (fixture, call, id, "shell", NULL);
-  wait_until (&call->done, 1);
+  patience_wait_until (&call->done, 1);
 }
 
 static void
@@ -363,7 +343,7 @@ test_two_replies (void)
   /* The first one counts, and the others are counted. */
   assert_outcome (&call, OW_OUTCOME_OK);
   g_assert_cmpstr (call.result->text, ==, "one");
-  wait_until (&fixture.n_lost, 1);
+  patience_wait_until (&fixture.n_lost, 1);
   g_assert_nonnull (strstr (fixture.lost, "not trusted"));
   call_clear (&call);
   fixture_clear (&fixture);
@@ -446,7 +426,7 @@ test_long_line (void)
   connect_well (&fixture);
   run_call (&fixture, &call, "one");
   assert_outcome (&call, OW_OUTCOME_INTERRUPTED);
-  wait_until (&fixture.n_lost, 1);
+  patience_wait_until (&fixture.n_lost, 1);
   g_assert_cmpuint (counted (&fixture, "attaches"), ==, 1);
   call_clear (&call);
   fixture_clear (&fixture);
@@ -502,7 +482,7 @@ test_cancel (void)
   while (fixture.output->len == 0)
     g_main_context_iteration (NULL, TRUE);
   g_cancellable_cancel (cancellable);
-  wait_until (&call.done, 1);
+  patience_wait_until (&call.done, 1);
   assert_outcome (&call, OW_OUTCOME_CANCELLED);
   g_assert_false (call.result->state_lost);
   call_clear (&call);
@@ -520,7 +500,7 @@ test_cancel_before (void)
   connect_well (&fixture);
   g_cancellable_cancel (cancellable);
   start_call (&fixture, &call, "one", "shell", cancellable);
-  wait_until (&call.done, 1);
+  patience_wait_until (&call.done, 1);
   assert_outcome (&call, OW_OUTCOME_CANCELLED);
   g_assert_false (call.result->state_lost);
   g_assert_cmpuint (counted (&fixture, "runs"), ==, 0);
@@ -541,7 +521,7 @@ test_reply_after_cancel (gconstpointer data)
   while (fixture.output->len == 0)
     g_main_context_iteration (NULL, TRUE);
   g_cancellable_cancel (cancellable);
-  wait_until (&call.done, 1);
+  patience_wait_until (&call.done, 1);
   assert_outcome (&call, OW_OUTCOME_CANCELLED);
   g_assert_true (call.result->state_lost);
   /* The reply that comes now changes nothing and is nobody's fault. */
@@ -624,7 +604,7 @@ test_break_lost (gconstpointer data)
   run_call (&fixture, &call, "one");
   assert_outcome (&call, OW_OUTCOME_INTERRUPTED);
   g_assert_true (call.result->state_lost);
-  wait_until (&fixture.n_lost, 1);
+  patience_wait_until (&fixture.n_lost, 1);
   g_assert_nonnull (strstr (fixture.lost, loss->says));
   g_assert_nonnull (strstr (call.result->text, "not known"));
   /* What another instance says of the call is not passed on. */
@@ -668,7 +648,7 @@ test_quiet_command (void)
   g_assert_cmpuint (call.done, ==, 0);
   g_assert_cmpuint (counted (&fixture, "attaches"), ==, 1);
   ow_channel_close (fixture.channel);
-  wait_until (&call.done, 1);
+  patience_wait_until (&call.done, 1);
   assert_outcome (&call, OW_OUTCOME_INTERRUPTED);
   call_clear (&call);
   fixture_clear (&fixture);
@@ -689,7 +669,7 @@ test_give_up (void)
   ow_channel_give_up (fixture.channel, "the wall has ended");
   for (gsize i = 0; i < G_N_ELEMENTS (calls); i++)
     {
-      wait_until (&calls[i].done, 1);
+      patience_wait_until (&calls[i].done, 1);
       assert_outcome (&calls[i], OW_OUTCOME_INTERRUPTED);
       g_assert_nonnull (strstr (calls[i].result->text, "the wall has ended"));
       call_clear (&calls[i]);
@@ -723,17 +703,17 @@ test_requests (void)
   fixture_init (&fixture, "honest", NULL);
   call = (Call) { .fixture = &fixture };
   ow_channel_request_async (fixture.channel, OW_MCP_PING, NULL, NULL, on_requested, &call);
-  wait_until (&call.done, 1);
+  patience_wait_until (&call.done, 1);
   g_assert_error (call.error, OW_ERROR, OW_ERROR_FAILED);
   call_clear (&call);
 
   connect_well (&fixture);
   ow_channel_request_async (fixture.channel, OW_MCP_PING, NULL, NULL, on_requested, &call);
-  wait_until (&call.done, 2);
+  patience_wait_until (&call.done, 2);
   g_assert_no_error (call.error);
   ow_channel_request_async (fixture.channel, "openworker/none", NULL, NULL, on_requested,
                             &call);
-  wait_until (&call.done, 3);
+  patience_wait_until (&call.done, 3);
   g_assert_error (call.error, OW_ERROR, OW_ERROR_FAILED);
   call_clear (&call);
   fixture_clear (&fixture);
@@ -756,11 +736,11 @@ test_request_deadline (void)
   spin (100);
   ow_channel_request_async (fixture.channel, OW_MCP_PING, NULL, NULL, on_requested,
                             &request);
-  wait_until (&request.done, 1);
+  patience_wait_until (&request.done, 1);
   g_assert_error (request.error, OW_ERROR, OW_ERROR_TIMED_OUT);
   call_clear (&request);
   ow_channel_close (fixture.channel);
-  wait_until (&call.done, 1);
+  patience_wait_until (&call.done, 1);
   call_clear (&call);
   fixture_clear (&fixture);
 }

@@ -10,11 +10,9 @@
 #include "base/ow-error.h"
 #include "base/ow-file.h"
 #include "base/ow-paths.h"
+#include "patience.h"
 #include "sandbox/ow-prove.h"
 #include "sandbox/ow-sandbox.h"
-
-/* Ten times what it takes. */
-#define PATIENCE_S 60
 
 /* --- a provider whose wall is a name and whose runner is the fake one --- */
 
@@ -224,24 +222,6 @@ typedef struct {
   guint         n_decisions;
 } Fixture;
 
-static gboolean
-on_patience_over (gpointer user_data)
-{
-  g_error ("nothing happened for %d s", PATIENCE_S);
-  return G_SOURCE_REMOVE;
-}
-
-static void
-wait_until (const guint *counter,
-            guint        value)
-{
-  guint source = g_timeout_add_seconds (PATIENCE_S, on_patience_over, NULL);
-
-  while (*counter < value)
-    g_main_context_iteration (NULL, TRUE);
-  g_source_remove (source);
-}
-
 static void
 on_lost (OwSandbox  *sandbox,
          const char *reason,
@@ -378,7 +358,7 @@ start (Fixture *fixture)
   guint before = fixture->done;
 
   ow_sandbox_start_async (fixture->sandbox, NULL, on_started, fixture);
-  wait_until (&fixture->done, before + 1);
+  patience_wait_until (&fixture->done, before + 1);
 }
 
 static void
@@ -387,7 +367,7 @@ stop (Fixture *fixture)
   guint before = fixture->done;
 
   ow_sandbox_stop_async (fixture->sandbox, on_stopped, fixture);
-  wait_until (&fixture->done, before + 1);
+  patience_wait_until (&fixture->done, before + 1);
 }
 
 /* --- tests --- */
@@ -423,7 +403,7 @@ run_call (Fixture    *fixture,
                                                          "shell", arguments, NULL, NULL, NULL,
                                                          on_called, call);
   json_decref (arguments);
-  wait_until (&call->done, 1);
+  patience_wait_until (&call->done, 1);
 }
 
 static void
@@ -589,7 +569,7 @@ test_cancelled (void)
         g_main_context_iteration (NULL, TRUE);
       cancelled = fixture.done == 0;
       g_cancellable_cancel (cancellable);
-      wait_until (&fixture.done, 1);
+      patience_wait_until (&fixture.done, 1);
       if (cancelled && fixture.error == NULL)
         g_test_message ("step %u was the last", steps);
       if (fixture.error == NULL)
@@ -611,7 +591,7 @@ test_stop_while_starting (void)
   while (fixture.setting.started == 0)
     g_main_context_iteration (NULL, TRUE);
   ow_sandbox_stop_async (fixture.sandbox, on_stopped, &fixture);
-  wait_until (&fixture.done, 2);
+  patience_wait_until (&fixture.done, 2);
   g_assert_nonnull (fixture.error);
   assert_nothing_left (&fixture);
   fixture_clear (&fixture);
@@ -755,7 +735,7 @@ prove (Fixture *fixture,
 {
   *proof = (Proof) { 0 };
   ow_prove_run_async (OW_SANDBOX_PROVIDER (fixture->provider), NULL, NULL, on_proven, proof);
-  wait_until (&proof->done, 1);
+  patience_wait_until (&proof->done, 1);
   /* Neither canary nor temporary folder stays, whatever came out. */
   g_assert_cmpuint (count_named (g_get_home_dir (), ".openworker-canary-"), ==, 0);
   g_assert_cmpuint (count_named (g_get_tmp_dir (), "openworker-prove-"), ==, 0);
@@ -876,7 +856,7 @@ test_prove_no_control (void)
   proof = (Proof) { 0 };
   ow_prove_run_async (OW_SANDBOX_PROVIDER (fixture.provider), NULL, NULL, on_proven, &proof);
   g_assert_cmpint (g_rename (moved, home), ==, 0);
-  wait_until (&proof.done, 1);
+  patience_wait_until (&proof.done, 1);
   assert_held (&proof, held);
   json_decref (proof.claims);
   fixture_clear (&fixture);
@@ -891,7 +871,7 @@ test_prove_refused (void)
   fixture_init (&fixture, "honest");
   fixture.setting.refuse_check = TRUE;
   ow_prove_run_async (OW_SANDBOX_PROVIDER (fixture.provider), NULL, NULL, on_proven, &proof);
-  wait_until (&proof.done, 1);
+  patience_wait_until (&proof.done, 1);
   g_assert_null (proof.claims);
   g_assert_error (proof.error, OW_ERROR, OW_ERROR_REFUSED);
   g_clear_error (&proof.error);
