@@ -20,6 +20,7 @@ ow_audit_wants (OwEventType type)
   switch (type)
     {
     case OW_EVENT_SESSION_STARTED:
+    case OW_EVENT_SESSION_RESUMED:
     case OW_EVENT_CONSENT_ASKED:
     case OW_EVENT_CONSENT_ANSWERED:
     case OW_EVENT_TOOL_STARTED:
@@ -32,6 +33,7 @@ ow_audit_wants (OwEventType type)
     case OW_EVENT_MODEL_MESSAGE:
     case OW_EVENT_TOOL_ASKED:
     case OW_EVENT_TOOL_OUTPUT:
+    case OW_EVENT_MODEL_TEXT:
     case OW_EVENT_NOTICE:
     case OW_EVENT_TURN_ENDED:
     case OW_EVENT_N_TYPES:

@@ -84,6 +84,12 @@ ow_paths_get_store_file (void)
 }
 
 char *
+ow_paths_get_approvals_file (void)
+{
+  return get_below (ow_paths_get_data_dir (), "approvals.json");
+}
+
+char *
 ow_paths_get_runtime_dir (void)
 {
   const char *value = g_getenv ("XDG_RUNTIME_DIR");

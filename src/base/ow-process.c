@@ -234,6 +234,15 @@ launch (const OwProcessOptions *options,
   return subprocess;
 }
 
+/* Set in threads other than the first that live as long as what they start. */
+static __thread gboolean thread_stays;
+
+void
+ow_process_set_thread_stays (void)
+{
+  thread_stays = TRUE;
+}
+
 static gboolean
 check_options (const OwProcessOptions *options,
                GError                **error)
@@ -246,10 +255,10 @@ check_options (const OwProcessOptions *options,
                                                                        : "(none)");
       return FALSE;
     }
-  if (gettid () != getpid ())
+  if (gettid () != getpid () && !thread_stays)
     {
       ow_error_setf (error, OW_ERROR_FAILED, NULL,
-                     "Cannot start %s: programs are started from the main thread only",
+                     "Cannot start %s: programs are started from a thread that stays, only",
                      options->argv[0]);
       return FALSE;
     }

@@ -149,6 +149,8 @@ ow_transcript_print (OwEvent *event)
       close_card ();
       print_ended (event);
       break;
+    case OW_EVENT_SESSION_RESUMED:
+    case OW_EVENT_MODEL_TEXT:
     case OW_EVENT_CONSENT_ASKED:
     case OW_EVENT_CONSENT_ANSWERED:
     case OW_EVENT_TOOL_STARTED:

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/ow-error.h"
 #include "base/ow-random.h"
 #include "base/ow-text.h"
 
@@ -19,6 +20,7 @@ struct _OwConsent
   OwApprovePolicy  policy;
   guint            timeout_ms;
   gboolean         closed;
+  gboolean         attended;
   GHashTable      *open;        /* (owned) id → Pending */
   GHashTable      *remembered;  /* (owned) set of what was allowed for the session */
 };
@@ -26,7 +28,17 @@ struct _OwConsent
 G_DEFINE_FINAL_TYPE (OwConsent, ow_consent, G_TYPE_OBJECT)
 
 typedef struct {
-  OwConsentRequest  request;
+  char          *id;       /* (owned) random, unguessable */
+  OwConsentKind  kind;
+  char          *call;     /* (owned) (nullable) id of the tool call */
+  char          *title;    /* (owned) one line: the tool's name */
+  char          *subject;  /* (owned) exact bytes of what is to be done */
+  OwLevel        level;
+  gint64         deadline; /* monotonic µs */
+} Request;
+
+typedef struct {
+  Request           request;
   GTask            *task;      /* (owned) (nullable) given away with the answer */
   GSource          *timeout;   /* (owned) */
   GSource          *cancelled; /* (owned) (nullable) */
@@ -36,8 +48,6 @@ typedef struct {
   OwDecision  decision;
   char       *approval;  /* (owned) */
 } Answer;
-
-static guint asked_signal;
 
 static void
 clear_source (GSource **source)
@@ -90,9 +100,6 @@ static void
 ow_consent_class_init (OwConsentClass *klass)
 {
   G_OBJECT_CLASS (klass)->finalize = ow_consent_finalize;
-
-  asked_signal = g_signal_new ("asked", OW_TYPE_CONSENT, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
-                               G_TYPE_NONE, 1, G_TYPE_POINTER);
 }
 
 static void
@@ -116,6 +123,15 @@ ow_consent_new (OwEventList     *events,
 }
 
 void
+ow_consent_set_attended (OwConsent *self,
+                         gboolean   attended)
+{
+  g_return_if_fail (OW_IS_CONSENT (self));
+
+  self->attended = attended;
+}
+
+void
 ow_consent_set_timeout (OwConsent *self,
                         guint      timeout_ms)
 {
@@ -135,6 +151,8 @@ kind_to_string (OwConsentKind kind)
       return "folder";
     case OW_CONSENT_CONNECTOR:
       return "connector";
+    case OW_CONSENT_LIMIT:
+      return "limit";
     }
 
   return NULL;
@@ -149,6 +167,8 @@ decision_to_string (OwDecision decision)
       return "once";
     case OW_DECISION_SESSION:
       return "session";
+    case OW_DECISION_ALWAYS:
+      return "always";
     case OW_DECISION_DENY:
       break;
     }
@@ -310,20 +330,13 @@ ask (OwConsent *self,
       g_hash_table_steal (self->open, id);
       g_task_return_error (pending->task, error);
       pending_free (pending);
-      return;
     }
-
-  g_signal_emit (self, asked_signal, 0, &pending->request);
 }
 
 static Pending *
-make_pending (OwConsent      *self,
-              OwConsentKind   kind,
-              OwLevel         level,
-              const char     *call,
-              const char     *title,
-              const char     *subject,
-              GError        **error)
+make_pending (OwConsent                *self,
+              const OwConsentQuestion  *question,
+              GError                  **error)
 {
   /* Who may answer is who was told the id. */
   char *id = ow_random_hex (ID_BYTES, error);
@@ -337,11 +350,11 @@ make_pending (OwConsent      *self,
 
   pending = g_new0 (Pending, 1);
   pending->request.id = id;
-  pending->request.kind = kind;
-  pending->request.level = level;
-  pending->request.call = g_strdup (call);
-  pending->request.title = g_strdup (title);
-  pending->request.subject = g_strdup (subject);
+  pending->request.kind = question->kind;
+  pending->request.level = question->level;
+  pending->request.call = g_strdup (question->call);
+  pending->request.title = g_strdup (question->title);
+  pending->request.subject = g_strdup (question->subject);
   pending->request.deadline = g_get_monotonic_time () + (gint64) self->timeout_ms * 1000;
 
   return pending;
@@ -349,42 +362,35 @@ make_pending (OwConsent      *self,
 
 /* The answer that is known already; NULL: there is none. */
 static const char *
-decide (OwConsent     *self,
-        OwConsentKind  kind,
-        OwLevel        level,
-        gboolean       read_only,
-        const char    *subject,
-        GCancellable  *cancellable)
+decide (OwConsent               *self,
+        const OwConsentQuestion *question,
+        GCancellable            *cancellable)
 {
-  g_autofree char *memory = make_memory (kind, level, subject);
+  g_autofree char *memory = make_memory (question->kind, question->level, question->subject);
   const char *approval;
 
   if (self->closed)
     return "denied:closed";
   if (g_cancellable_is_cancelled (cancellable))
     return "denied:cancelled";
-  approval = decide_by_policy (self->policy, kind, level, read_only);
+  approval = decide_by_policy (self->policy, question->kind, question->level,
+                               question->read_only);
   if (approval != NULL)
     return approval;
   if (g_hash_table_contains (self->remembered, memory))
     return "person:session";
-  if (!g_signal_has_handler_pending (self, asked_signal, 0, FALSE))
+  if (!self->attended)
     return "denied:nobody";
 
   return NULL;
 }
 
 void
-ow_consent_request_async (OwConsent           *self,
-                          OwConsentKind        kind,
-                          OwLevel              level,
-                          gboolean             read_only,
-                          const char          *call,
-                          const char          *title,
-                          const char          *subject,
-                          GCancellable        *cancellable,
-                          GAsyncReadyCallback  callback,
-                          gpointer             user_data)
+ow_consent_request_async (OwConsent               *self,
+                          const OwConsentQuestion *question,
+                          GCancellable            *cancellable,
+                          GAsyncReadyCallback      callback,
+                          gpointer                 user_data)
 {
   g_autoptr (GTask) task = NULL;
   GError *error = NULL;
@@ -392,14 +398,15 @@ ow_consent_request_async (OwConsent           *self,
   Pending *pending;
 
   g_return_if_fail (OW_IS_CONSENT (self));
-  g_return_if_fail (kind_to_string (kind) != NULL && title != NULL && subject != NULL);
+  g_return_if_fail (kind_to_string (question->kind) != NULL && question->title != NULL &&
+                    question->subject != NULL);
 
   task = g_task_new (self, cancellable, callback, user_data);
   g_task_set_source_tag (task, ow_consent_request_async);
   /* Cancelled is an answer, denied, and is written down like one. */
   g_task_set_check_cancellable (task, FALSE);
 
-  approval = decide (self, kind, level, read_only, subject, cancellable);
+  approval = decide (self, question, cancellable);
   if (approval != NULL)
     {
       OwDecision decision = OW_DECISION_ONCE;
@@ -412,7 +419,7 @@ ow_consent_request_async (OwConsent           *self,
       return;
     }
 
-  pending = make_pending (self, kind, level, call, title, subject, &error);
+  pending = make_pending (self, question, &error);
   if (pending == NULL)
     {
       g_task_return_error (task, error);
@@ -446,17 +453,22 @@ ow_consent_request_finish (OwConsent     *self,
 }
 
 gboolean
-ow_consent_answer (OwConsent  *self,
-                   const char *id,
-                   OwDecision  decision,
-                   const char *reason)
+ow_consent_answer (OwConsent   *self,
+                   const char  *id,
+                   OwDecision   decision,
+                   const char  *reason,
+                   GError     **error)
 {
   const char *approval = "denied:person";
 
   g_return_val_if_fail (OW_IS_CONSENT (self), FALSE);
 
   if (id == NULL || !g_hash_table_contains (self->open, id))
-    return FALSE;
+    {
+      ow_error_set (error, OW_ERROR_USAGE, "There is no such open request",
+                    "it was answered already, or has ended", NULL);
+      return FALSE;
+    }
 
   /* Whatever is not clearly a yes is a no. */
   if (decision == OW_DECISION_ONCE)

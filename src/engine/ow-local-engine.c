@@ -111,15 +111,6 @@ on_appended (OwEventList *list,
   g_signal_emit_by_name (work->engine, "event", event);
 }
 
-/* A face has said that somebody is there to answer; the request itself reaches it as
- * an event. */
-static void
-on_asked (OwConsent        *consent,
-          OwConsentRequest *request,
-          gpointer          user_data)
-{
-}
-
 static gboolean
 has_ended (OwSession *session)
 {
@@ -190,9 +181,7 @@ work_new (OwLocalEngine          *self,
   for (guint i = 0; i < ow_event_list_get_n (events); i++)
     on_appended (events, ow_event_list_get (events, i), work);
   g_signal_connect (events, "appended", G_CALLBACK (on_appended), work);
-  if (interactive)
-    g_signal_connect (ow_session_get_consent (work->session), "asked",
-                      G_CALLBACK (on_asked), NULL);
+  ow_consent_set_attended (ow_session_get_consent (work->session), interactive);
   return work;
 }
 
@@ -220,7 +209,7 @@ prepare (OwLocalEngine   *self,
     }
   if (params->model != NULL)
     {
-      model = ow_model_for_name (params->model, error);
+      model = ow_model_new (&(OwModelOptions){ .name = params->model }, error);
       if (model == NULL)
         return NULL;
     }
@@ -362,7 +351,7 @@ consent_answer (OwLocalEngine *self,
   g_hash_table_iter_init (&iter, self->sessions);
   while (!taken && g_hash_table_iter_next (&iter, NULL, &value))
     taken = ow_consent_answer (ow_session_get_consent (((Work *) value)->session), request,
-                               decision, ow_json_get_string (params, "reason", NULL));
+                               decision, ow_json_get_string (params, "reason", NULL), NULL);
   ow_engine_return_json (task, json_pack ("{s:b}", "taken", taken));
 }
 

@@ -7,7 +7,9 @@
 
 static const char * const kind_names[OW_EVENT_N_TYPES] = {
   [OW_EVENT_SESSION_STARTED] = "session-started",
+  [OW_EVENT_SESSION_RESUMED] = "session-resumed",
   [OW_EVENT_USER_MESSAGE] = "user-message",
+  [OW_EVENT_MODEL_TEXT] = "model-text",
   [OW_EVENT_MODEL_MESSAGE] = "model-message",
   [OW_EVENT_TOOL_ASKED] = "tool-asked",
   [OW_EVENT_CONSENT_ASKED] = "consent-asked",
@@ -28,6 +30,12 @@ ow_event_kind_name (OwEventType type)
   g_return_val_if_fail ((guint) type < OW_EVENT_N_TYPES, NULL);
 
   return kind_names[type];
+}
+
+gboolean
+ow_event_kind_is_live (OwEventType type)
+{
+  return type == OW_EVENT_TOOL_OUTPUT || type == OW_EVENT_MODEL_TEXT;
 }
 
 gboolean

@@ -110,7 +110,7 @@ ow_event_list_restore (OwEventList  *self,
 
   if (strcmp (ow_event_get_session (event), self->session) != 0)
     why = "it is of another session";
-  else if (ow_event_get_kind (event) == OW_EVENT_TOOL_OUTPUT)
+  else if (ow_event_kind_is_live (ow_event_get_kind (event)))
     why = "live output is not stored";
   else if (ow_event_get_seq (event) != (guint64) self->events->len + 1)
     why = "the events do not follow each other";
@@ -173,7 +173,7 @@ ow_event_list_append (OwEventList  *self,
                       json_t       *members,
                       GError      **error)
 {
-  gboolean stored = type != OW_EVENT_TOOL_OUTPUT;
+  gboolean stored = !ow_event_kind_is_live (type);
   g_autoptr (OwEvent) event = NULL;
 
   g_return_val_if_fail (OW_IS_EVENT_LIST (self), NULL);

@@ -38,8 +38,11 @@ typedef struct {
 static const char * const level_values[] = {
   "openshell", "bubblewrap", "direct", "connector", NULL
 };
-static const char * const kind_values[] = { "tool", "host", "folder", "connector", NULL };
-static const char * const consent_values[] = { "deny", "once", "session", NULL };
+static const char * const kind_values[] = {
+  "tool", "host", "folder", "connector", "limit", NULL
+};
+static const char * const consent_values[] = { "deny", "once", "session", "always", NULL };
+static const char * const purpose_values[] = { "instructions", NULL };
 static const char * const stream_values[] = { "stdout", "stderr", NULL };
 static const char * const outcome_values[] = {
   "ok", "failed", "cancelled", "interrupted", "denied", NULL
@@ -47,7 +50,9 @@ static const char * const outcome_values[] = {
 static const char * const host_values[] = { "allow", "refuse", NULL };
 static const char * const wall_values[] = { "up", "lost", "down", NULL };
 static const char * const turn_values[] = { "done", "stopped", "limit", "failed", NULL };
-static const char * const session_values[] = { "done", "failed", "stopped", "refused", NULL };
+static const char * const session_values[] = {
+  "done", "failed", "stopped", "refused", "parked", "interrupted", NULL
+};
 
 static gboolean
 check_folders (const json_t *value)
@@ -110,12 +115,31 @@ static const Schema schemas[OW_EVENT_N_TYPES] = {
                                    { "pid", COUNT, NULL, NULL },
                                    { "pid_start", COUNT | STRING, NULL, NULL },
                                    { "boot_id", STRING, NULL, NULL },
+                                   { "base_url", STRING | OPTIONAL, NULL, NULL },
+                                   { "notice", STRING | OPTIONAL, NULL, NULL },
                                  } },
+  [OW_EVENT_SESSION_RESUMED] = { {
+                                   { "provider", STRING, NULL, NULL },
+                                   LEVEL,
+                                   { "model", STRING | OPTIONAL, NULL, NULL },
+                                   { "base_url", STRING | OPTIONAL, NULL, NULL },
+                                   { "profile", STRING, NULL, NULL },
+                                   { "hosts", ARRAY, NULL, check_texts },
+                                   { "approve", STRING, NULL, NULL },
+                                   { "version", STRING, NULL, NULL },
+                                   { "pid", COUNT, NULL, NULL },
+                                   { "pid_start", COUNT | STRING, NULL, NULL },
+                                   { "boot_id", STRING, NULL, NULL },
+                                   { "notice", STRING | OPTIONAL, NULL, NULL },
+                                 } },
+  [OW_EVENT_MODEL_TEXT] = { { { "text", STRING, NULL, NULL } } },
   [OW_EVENT_USER_MESSAGE] = { { { "text", STRING, NULL, NULL } } },
   [OW_EVENT_MODEL_MESSAGE] = { {
                                  { "text", STRING, NULL, NULL },
                                  { "tool_calls", ARRAY, NULL, check_tool_calls },
                                  { "finish", STRING, NULL, NULL },
+                                 { "cut", STRING | OPTIONAL, NULL, NULL },
+                                 { "usage", OBJECT | OPTIONAL, NULL, NULL },
                                } },
   [OW_EVENT_TOOL_ASKED] = { {
                               CALL,
@@ -123,6 +147,7 @@ static const Schema schemas[OW_EVENT_N_TYPES] = {
                               { "arguments", ANY, NULL, NULL },
                               LEVEL,
                               { "model_call", STRING | OPTIONAL, NULL, NULL },
+                              { "purpose", STRING | OPTIONAL, purpose_values, NULL },
                             } },
   [OW_EVENT_CONSENT_ASKED] = { {
                                  { "request", STRING, NULL, NULL },
@@ -132,6 +157,7 @@ static const Schema schemas[OW_EVENT_N_TYPES] = {
                                  { "subject", STRING, NULL, NULL },
                                  LEVEL,
                                  { "timeout_s", COUNT, NULL, NULL },
+                                 { "always", STRING | OPTIONAL, NULL, NULL },
                                } },
   [OW_EVENT_CONSENT_ANSWERED] = { {
                                     { "request", STRING, NULL, NULL },

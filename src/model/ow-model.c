@@ -26,6 +26,8 @@ ow_model_turn_free (OwModelTurn *turn)
   g_free (turn->text);
   json_decref (turn->tool_calls);
   g_free (turn->finish);
+  g_free (turn->cut);
+  json_decref (turn->usage);
   g_free (turn);
 }
 
@@ -67,10 +69,22 @@ ow_model_check_done (OwModel  *self,
   return iface->check_done == NULL || iface->check_done (self, error);
 }
 
-OwModel *
-ow_model_for_name (const char  *name,
-                   GError     **error)
+gboolean
+ow_model_is_recorded (OwModel *self)
 {
+  OwModelInterface *iface;
+
+  g_return_val_if_fail (OW_IS_MODEL (self), FALSE);
+
+  iface = OW_MODEL_GET_IFACE (self);
+  return iface->is_recorded != NULL && iface->is_recorded (self);
+}
+
+OwModel *
+ow_model_new (const OwModelOptions  *options,
+              GError               **error)
+{
+  const char *name = options->name;
   g_autofree char *shown = NULL;
 
   g_return_val_if_fail (name != NULL, NULL);

@@ -216,10 +216,17 @@ ow_replay_model_check_done (OwModel  *model,
   return FALSE;
 }
 
+static gboolean
+ow_replay_model_is_recorded (OwModel *model)
+{
+  return TRUE;
+}
+
 static void
 ow_replay_model_iface_init (OwModelInterface *iface)
 {
   iface->complete_async = ow_replay_model_complete_async;
   iface->complete_finish = ow_replay_model_complete_finish;
   iface->check_done = ow_replay_model_check_done;
+  iface->is_recorded = ow_replay_model_is_recorded;
 }

@@ -410,7 +410,7 @@ sink (OwEvent   *event,
 {
   OwStore *self = user_data;
 
-  if (ow_event_get_kind (event) == OW_EVENT_TOOL_OUTPUT)
+  if (ow_event_kind_is_live (ow_event_get_kind (event)))
     return TRUE;
   /* Within a transaction already when closing interrupted sessions. */
   if (!sqlite3_get_autocommit (self->database))

@@ -400,6 +400,13 @@ static void
 ask_consent (OwToolCall *self)
 {
   g_autofree char *subject = make_subject (self);
+  OwConsentQuestion question = {
+    .kind = OW_CONSENT_TOOL,
+    .level = self->level,
+    .read_only = self->def->read_only,
+    .call = self->id,
+    .title = self->def->name,
+  };
 
   if (subject == NULL)
     {
@@ -408,9 +415,9 @@ ask_consent (OwToolCall *self)
                                           "call was not run."), NULL);
       return;
     }
-  ow_consent_request_async (self->consent, OW_CONSENT_TOOL, self->level, self->def->read_only,
-                            self->id, self->def->name, subject,
-                            g_task_get_cancellable (self->task), on_consent, g_object_ref (self));
+  question.subject = subject;
+  ow_consent_request_async (self->consent, &question, g_task_get_cancellable (self->task),
+                            on_consent, g_object_ref (self));
 }
 
 /* The sentence that a model gets for a call that makes no sense; NULL: it does. */

@@ -22,7 +22,10 @@ INCLUDE_USERS = {
     r"^<seccomp\.h>": ("only the sandbox uses libseccomp", r"^src/sandbox/"),
     r"^<linux/seccomp\.h>": ("only what guards itself makes a filter",
                              r"^src/(sandbox|runner|proxy)/"),
-    r"^<(libsoup|polkit|gtk|gdk|adwaita|libsecret)\b": ("no room uses it yet", r"^$"),
+    r"^<libsoup\b": ("only base/ow-http uses libsoup", r"^src/base/ow-http[\w-]*\.[ch]$"),
+    r"^<libsecret\b": ("only config/ow-keys uses libsecret", r"^src/config/ow-keys[\w-]*\.c$"),
+    r"^<(gtk|gdk|adwaita)\b": ("only the window uses GTK", r"^src/ui/"),
+    r"^<polkit\b": ("no room uses it yet", r"^$"),
 }
 # What a room may not know at all.
 INCLUDE_BANS = {

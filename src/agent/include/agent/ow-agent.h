@@ -18,6 +18,8 @@
 #define OW_TYPE_AGENT (ow_agent_get_type ())
 G_DECLARE_FINAL_TYPE (OwAgent, ow_agent, OW, AGENT, GObject)
 
+/* Limits of a turn that ask whether to go on (a request for consent of kind "limit", which pauses
+ * the turn at its next step); a yes gives as much again. */
 typedef struct {
   guint max_calls;      /* tool calls a turn; 0: 200 */
   guint max_seconds;    /* a turn's length; 0: 3,600 */
@@ -28,7 +30,16 @@ typedef struct {
 OwAgent *ow_agent_new             (OwEventList *events, OwConsent *consent, OwAudit *audit,
                                    OwToolHost *host, OwModel *model,
                                    const char *system_prompt, const OwAgentLimits *limits);
-/* Appends the user's message and works until the turn ends. The error is also in the
+/* Reads the AGENTS.md of the folder work starts in, through the tool host like any call, for the
+ * agent to be told of as what it is: a file's words, not the person's. A file that is not there is no error. Not
+ * asked of a recorded model. Before the first turn. */
+void     ow_agent_read_instructions_async  (OwAgent *self, GCancellable *cancellable,
+                                            GAsyncReadyCallback callback, gpointer user_data);
+gboolean ow_agent_read_instructions_finish (OwAgent *self, GAsyncResult *result, GError **error);
+/* Says something to the agent while it works: an event at once, read with its next step. FALSE:
+ * no turn runs, or it could not be stored. */
+gboolean ow_agent_steer           (OwAgent *self, const char *text, GError **error);
+/* Appends the user's message (@text NULL: nothing, the turn that was cut short goes on) and works until the turn ends. The error is also in the
  * turn-ended event: OW_ERROR_INTERRUPTED when it was stopped through @cancellable,
  * OW_ERROR_FAILED at a limit. Whatever ended it, each call that the model asked for
  * has a tool-ended event, and the audit is on disk. */

@@ -17,6 +17,7 @@ char *ow_paths_get_state_dir        (void); /* ~/.local/state/coworker */
 char *ow_paths_get_audit_file       (void); /* state/audit.jsonl */
 char *ow_paths_get_registry_dir     (void); /* state/registry */
 char *ow_paths_get_store_file       (void); /* data/sessions.sqlite */
+char *ow_paths_get_approvals_file   (void); /* data/approvals.json */
 
 /* $XDG_RUNTIME_DIR/coworker when that directory is ours and 0700, else state/run. */
 char *ow_paths_get_runtime_dir      (void);

@@ -34,6 +34,10 @@ typedef struct {
   gpointer             child_setup_data;
 } OwProcessOptions;
 
+/* Says of the calling thread, which is not the program's first, that it ends after
+ * everything it starts: only then may it start anything. */
+void           ow_process_set_thread_stays (void);
+
 OwProcess     *ow_process_spawn       (const OwProcessOptions  *options,
                                        GError                 **error);
 GPid           ow_process_get_pid     (OwProcess               *self);

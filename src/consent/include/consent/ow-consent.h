@@ -5,6 +5,7 @@
 
 #include <gio/gio.h>
 
+#include "consent/ow-consent-rules.h"
 #include "events/ow-event-list.h"
 
 /* Requests for consent. Whoever needs one asks and waits; a face answers by the
@@ -12,16 +13,23 @@
  * to be done, is answered once, and is denied when it is closed, cancelled, or its
  * deadline passes. Each request and answer is an event of the session's list.
  *
- * Final GObject, main thread. Signal "asked" (OwConsentRequest *request) for faces. */
+ * A deadline runs only while somebody is there (ow_consent_set_attended()): a request that nobody
+ * could answer is denied at once, or, where the session parks, waits until somebody comes, who then has the whole
+ * time.
+ *
+ * Final GObject, the thread of the engine. */
 
 typedef enum {
   OW_CONSENT_TOOL,
   OW_CONSENT_HOST,
   OW_CONSENT_FOLDER,
   OW_CONSENT_CONNECTOR,
+  OW_CONSENT_LIMIT,     /* a turn that reached a limit asks whether to go on */
 } OwConsentKind;
 
-typedef enum { OW_DECISION_DENY, OW_DECISION_ONCE, OW_DECISION_SESSION } OwDecision;
+typedef enum {
+  OW_DECISION_DENY, OW_DECISION_ONCE, OW_DECISION_SESSION, OW_DECISION_ALWAYS,
+} OwDecision;
 
 typedef enum {
   OW_APPROVE_ASK,       /* every call that can change something is asked for */
@@ -32,44 +40,51 @@ typedef enum {
 #define OW_TYPE_CONSENT (ow_consent_get_type ())
 G_DECLARE_FINAL_TYPE (OwConsent, ow_consent, OW, CONSENT, GObject)
 
+/* What is asked; all strings borrowed. */
 typedef struct {
-  char          *id;       /* (owned) random, unguessable */
   OwConsentKind  kind;
-  char          *call;     /* (owned) (nullable) id of the tool call */
-  char          *title;    /* (owned) one line: the tool's name */
-  char          *subject;  /* (owned) exact bytes of what is to be done, as canonical JSON */
   OwLevel        level;
-  gint64         deadline; /* monotonic µs */
-} OwConsentRequest;
+  gboolean       read_only;
+  const char    *call;      /* (nullable) id of the tool call */
+  const char    *title;     /* one line: the tool's name */
+  const char    *subject;   /* exact bytes of what is to be done, as canonical JSON */
+  const char    *command;   /* (nullable) the whole of it is this one shell command line: where it
+                             * is a simple command, "always" is offered for it */
+} OwConsentQuestion;
 
-OwConsent  *ow_consent_new (OwEventList *events, OwApprovePolicy policy);
+OwConsent  *ow_consent_new          (OwEventList *events, OwApprovePolicy policy);
+/* Both are FALSE at first. Attended: a face that can answer is there now. */
+void        ow_consent_set_attended (OwConsent *self, gboolean attended);
+void        ow_consent_set_parks    (OwConsent *self, gboolean parks);
+/* What was allowed for always at @place, the folder work starts in. Without it "always" is not
+ * offered. */
+void        ow_consent_set_rules    (OwConsent *self, OwConsentRules *rules, const char *place);
 
-/* Asks; completes with the decision. What the policy or an earlier "session" answer
- * for the same exact subject already decides completes without a question. With no
- * face listening to "asked" the answer is deny, with that reason. */
-void        ow_consent_request_async  (OwConsent           *self,
-                                       OwConsentKind        kind,
-                                       OwLevel              level,
-                                       gboolean             read_only,
-                                       const char          *call,
-                                       const char          *title,
-                                       const char          *subject,
-                                       GCancellable        *cancellable,
-                                       GAsyncReadyCallback  callback,
-                                       gpointer             user_data);
+/* Asks; completes with the decision. What the policy, a rule or an earlier "session" answer
+ * for the same exact subject already decides completes without a question. */
+void        ow_consent_request_async  (OwConsent               *self,
+                                       const OwConsentQuestion *question,
+                                       GCancellable            *cancellable,
+                                       GAsyncReadyCallback      callback,
+                                       gpointer                 user_data);
 /* @approval (transfer full): how it was decided, for the record: "policy:sandboxed",
- * "policy:read-only", "person:once", "person:session", "denied:person", "denied:policy",
- * "denied:timeout", "denied:nobody", "denied:closed", "denied:cancelled". FALSE only when a
- * question or its answer could not be written down. */
+ * "policy:read-only", "rule:always", "person:once", "person:session", "person:always",
+ * "denied:person", "denied:policy", "denied:timeout", "denied:nobody", "denied:closed",
+ * "denied:cancelled". FALSE only when a question or its answer could not be written down. */
 gboolean    ow_consent_request_finish (OwConsent     *self,
                                        GAsyncResult  *result,
                                        OwDecision    *decision,
                                        char         **approval,
                                        GError       **error);
-/* Answers; FALSE when no open request has that id. @reason (nullable) reaches the agent. */
+/* Answers; FALSE with OW_ERROR_USAGE when no open request has that id (answered already, closed,
+ * never there) or "always" is not offered for it; then nothing is decided. A rule that cannot be
+ * stored is an error too, and nothing is decided. @reason (nullable) reaches the agent. */
 gboolean    ow_consent_answer         (OwConsent     *self,
                                        const char    *id,
                                        OwDecision     decision,
-                                       const char    *reason);
+                                       const char    *reason,
+                                       GError       **error);
+/* New reference: the open requests, oldest first, as consent.list of docs/engine.md has them. */
+json_t     *ow_consent_list           (OwConsent     *self);
 /* Every open request is closed: denied. */
 void        ow_consent_close          (OwConsent     *self);

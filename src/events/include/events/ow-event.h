@@ -17,7 +17,9 @@
 
 typedef enum {
   OW_EVENT_SESSION_STARTED,
+  OW_EVENT_SESSION_RESUMED,  /* after the end: the same conversation goes on */
   OW_EVENT_USER_MESSAGE,
+  OW_EVENT_MODEL_TEXT,       /* a piece as it comes; neither stored nor audited, seq 0 */
   OW_EVENT_MODEL_MESSAGE,
   OW_EVENT_TOOL_ASKED,
   OW_EVENT_CONSENT_ASKED,
@@ -45,6 +47,8 @@ OwEvent    *ow_event_ref        (OwEvent *self);
 void        ow_event_unref      (OwEvent *self);
 OwEventType ow_event_get_kind   (const OwEvent *self);
 const char *ow_event_kind_name  (OwEventType type);
+/* Announced only: neither stored nor audited, number 0. */
+gboolean    ow_event_kind_is_live (OwEventType type);
 guint64     ow_event_get_seq    (const OwEvent *self);
 gint64      ow_event_get_time   (const OwEvent *self); /* µs since the epoch */
 const char *ow_event_get_session (const OwEvent *self);

@@ -12,7 +12,8 @@
 #include "session/ow-store.h"
 
 /* One conversation in one wall: events, consent, sandbox and agent, made and ended
- * together. Final GObject, main thread. */
+ * together. A session that has ended can be made again from the store and goes on in a new wall. Final GObject, the
+ * thread of the engine. */
 
 #define OW_TYPE_SESSION (ow_session_get_type ())
 G_DECLARE_FINAL_TYPE (OwSession, ow_session, OW, SESSION, GObject)
@@ -23,18 +24,33 @@ typedef struct {
   OwNetworkProfile    profile;
   GPtrArray          *extra_hosts; /* (nullable) OwHost, borrowed */
   const char         *model_name; /* (nullable) for the record */
+  const char         *base_url;   /* (nullable) likewise */
   OwModel            *model;      /* (nullable) NULL: only ow_session_exec_async() */
   OwApprovePolicy     approve;
   const char         *record;     /* (nullable) file to write a recording to at the end */
+  const char         *notice;     /* (nullable) what every face is told of this machine's wall */
+  gboolean            keep;       /* stays open after a turn, for ow_session_say() */
+  gboolean            parks;      /* requests wait while nobody is there */
+  OwConsentRules     *rules;      /* (nullable) */
 } OwSessionOptions;
 
 OwSession   *ow_session_new        (OwStore *store, OwAudit *audit,
                                     const OwSessionOptions *options, GError **error);
+/* The session @id of the store, ended, to be run again: its events are those stored. @options
+ * without folders, which are the session's own. Running it appends session-resumed, and a notice
+ * to agent and person that says that shell state was lost and which calls were interrupted. An unknown id is
+ * OW_ERROR_USAGE; one that runs, here or in another program, OW_ERROR_REFUSED. */
+OwSession   *ow_session_resume     (OwStore *store, OwAudit *audit, const char *id,
+                                    const OwSessionOptions *options, GError **error);
 const char  *ow_session_get_id     (OwSession *self);
 OwEventList *ow_session_get_events (OwSession *self);
 OwConsent   *ow_session_get_consent (OwSession *self);
+/* A turn runs now. */
+gboolean     ow_session_is_working (OwSession *self);
 
-/* Raises the wall, does the one task, takes the wall down, ends the session. */
+/* Raises the wall, does the one task (a kept session: and what it is told later), takes the wall
+ * down, ends the session. @task (nullable): a resumed session goes on with the turn it was in; when the last turn
+ * had come to its own end, it waits. */
 void     ow_session_run_async   (OwSession *self, const char *task, GCancellable *cancellable,
                                  GAsyncReadyCallback callback, gpointer user_data);
 gboolean ow_session_run_finish  (OwSession *self, GAsyncResult *result, GError **error);
@@ -44,6 +60,15 @@ void     ow_session_exec_async  (OwSession *self, const char * const *argv,
                                  GAsyncReadyCallback callback, gpointer user_data);
 gboolean ow_session_exec_finish (OwSession *self, GAsyncResult *result, int *status,
                                  GError **error);
+
+/* Tells the agent something: at work, it reads it before its next step (@now TRUE); else a turn begins with it
+ * as soon as the wall is up. FALSE: the session is ending or has no agent. */
+gboolean ow_session_say       (OwSession *self, const char *text, gboolean *now, GError **error);
+/* Stops the turn that runs, at once; FALSE: none does. A session that is not kept ends with it. */
+gboolean ow_session_stop_turn (OwSession *self);
+/* Ends the session, a running turn stopped, as "done" ("stopped" when there was one) or, for an
+ * engine that goes away, as "parked". */
+void     ow_session_end       (OwSession *self, gboolean park);
 
 /* Writes a recording of @list that replay:FILE takes: model-message and tool-ended
  * events, results as literal patterns (figures that differ by run, such as durations, as \d). */

@@ -20,8 +20,12 @@ void      ow_store_attach    (OwStore *self, OwEventList *list);
  * end, to every session whose process is gone; the same into @audit. Called at each
  * start. */
 gboolean  ow_store_close_interrupted (OwStore *self, OwAudit *audit, GError **error);
-/* New reference: array of {"session","started","title","state","provider","level"},
- * newest first. State is "running", how the session ended, or "damaged". */
+/* New reference: array of {"session","started","title","state","provider","level","model"},
+ * newest first. State is "running", how the session ended ("parked" and "interrupted" ones can go
+ * on), or "damaged". */
 json_t   *ow_store_list      (OwStore *self, GError **error);
 /* (transfer full) the session's stored list; unknown id: OW_ERROR_USAGE. */
 OwEventList *ow_store_load   (OwStore *self, const char *session, GError **error);
+/* Takes an ended session off the store (never off the record). One that runs, here or elsewhere:
+ * OW_ERROR_REFUSED; an unknown id: OW_ERROR_USAGE. */
+gboolean     ow_store_delete (OwStore *self, const char *session, GError **error);
