@@ -24,7 +24,7 @@ from rules import include_paths, include_rooms, include_users    # noqa: E402
 
 # The order of src/meson.build: a room may include what stands in an earlier group.
 ORDER = [["base", "wire"], ["events", "config"], ["audit", "consent"], ["tools"],
-         ["sandbox", "model"], ["agent"], ["session"], ["engine"]]
+         ["sandbox", "model"], ["agent"], ["session"], ["engine"], ["cli", "ui"]]
 # (room, what it may not include): the compiler refuses.
 WRONG_WAYS = [
     ("base", "events/ow-event.h"),
@@ -53,6 +53,12 @@ REFUSED = [
     ("sandbox", "<pcre2.h>", include_users),
     ("session", "<seccomp.h>", include_users),
     ("model", "<libsoup/soup.h>", include_users),
+    ("engine", "<libsecret/secret.h>", include_users),
+    ("engine", "<gtk/gtk.h>", include_users),
+    ("cli", "<adwaita.h>", include_users),
+    ("ui", '"sandbox/ow-sandbox.h"', include_rooms),
+    ("ui", '"session/ow-session.h"', include_rooms),
+    ("ui", "<libsoup/soup.h>", include_users),
     ("runner", "<glib.h>", include_users),
     ("cli", '"sandbox/ow-sandbox.h"', include_rooms),
     ("cli", '"agent/ow-agent.h"', include_rooms),
