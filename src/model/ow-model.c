@@ -10,6 +10,9 @@
 #include "model/ow-replay-model.h"
 
 #define REPLAY_PREFIX "replay:"
+#define OPENAI_PREFIX "openai:"
+
+#define OPENAI_BASE_URL "https://api.openai.com/v1"
 
 G_DEFINE_INTERFACE (OwModel, ow_model, G_TYPE_OBJECT)
 
@@ -80,20 +83,119 @@ ow_model_is_recorded (OwModel *self)
   return iface->is_recorded != NULL && iface->is_recorded (self);
 }
 
+static void
+set_name_error (GError     **error,
+                const char  *name)
+{
+  g_autofree char *valid = ow_text_from_bytes (name, -1);
+  g_autofree char *shortened = ow_text_shorten (valid, 64, TRUE);
+  g_autofree char *shown = ow_text_visible (shortened);
+
+  ow_error_setf (error, OW_ERROR_USAGE,
+                 "Use openai:NAME, a model of a server that speaks OpenAI's interface, or "
+                 "replay:FILE, a recorded conversation.",
+                 "There is no model \"%s\"", shown);
+}
+
+/* The name of "openai:NAME", or NULL when @name is of another kind or names nothing. */
+static const char *
+openai_name (const char *name)
+{
+  if (!g_str_has_prefix (name, OPENAI_PREFIX) || name[strlen (OPENAI_PREFIX)] == '\0')
+    return NULL;
+  return name + strlen (OPENAI_PREFIX);
+}
+
+static void
+set_address_error (GError     **error,
+                   const char  *base_url,
+                   const char  *why)
+{
+  g_autofree char *valid = ow_text_from_bytes (base_url, -1);
+  g_autofree char *shortened = ow_text_shorten (valid, 128, TRUE);
+  g_autofree char *shown = ow_text_visible (shortened);
+  g_autofree char *what = g_strdup_printf ("\"%s\" is no address of a model", shown);
+
+  ow_error_set (error, OW_ERROR_USAGE, what, why,
+                "Give one such as http://127.0.0.1:8080/v1 or https://HOST/v1.");
+}
+
+/* Parts that a request would not carry, or that would carry a secret into every place where an
+ * address is shown. */
+static const char *
+find_address_fault (GUri *uri)
+{
+  const char *scheme = g_uri_get_scheme (uri);
+  const char *host = g_uri_get_host (uri);
+
+  if (!g_str_equal (scheme, "http") && !g_str_equal (scheme, "https"))
+    return "only http: and https: are spoken";
+  if (host == NULL || *host == '\0')
+    return "it names no host";
+  if (g_uri_get_userinfo (uri) != NULL)
+    return "a name or a key must not stand in it";
+  if (g_uri_get_query (uri) != NULL || g_uri_get_fragment (uri) != NULL)
+    return "nothing may follow its path";
+  return NULL;
+}
+
+char *
+ow_model_find_base_url (const char  *name,
+                        const char  *base_url,
+                        GError     **error)
+{
+  g_autoptr (GUri) uri = NULL;
+  g_autoptr (GError) cause = NULL;
+  g_autofree char *joined = NULL;
+  const char *path;
+  const char *fault;
+  gsize       length;
+
+  g_return_val_if_fail (name != NULL, NULL);
+
+  if (g_str_has_prefix (name, REPLAY_PREFIX))
+    {
+      ow_error_set (error, OW_ERROR_USAGE, "A recording has no address", NULL, NULL);
+      return NULL;
+    }
+  if (openai_name (name) == NULL)
+    {
+      set_name_error (error, name);
+      return NULL;
+    }
+  if (base_url == NULL)
+    return g_strdup (OPENAI_BASE_URL);
+  uri = g_uri_parse (base_url, G_URI_FLAGS_ENCODED | G_URI_FLAGS_SCHEME_NORMALIZE, &cause);
+  fault = uri != NULL ? find_address_fault (uri) : "it cannot be read";
+  if (fault != NULL)
+    {
+      set_address_error (error, base_url, fault);
+      return NULL;
+    }
+  path = g_uri_get_path (uri);
+  /* A bare host: every server of this kind has its interface below /v1. */
+  if (g_str_equal (path, "") || g_str_equal (path, "/"))
+    path = "/v1";
+  joined = g_uri_join (G_URI_FLAGS_ENCODED, g_uri_get_scheme (uri), NULL, g_uri_get_host (uri),
+                       g_uri_get_port (uri), path, NULL, NULL);
+  length = strlen (joined);
+  while (length > 0 && joined[length - 1] == '/')
+    joined[--length] = '\0';
+  return g_steal_pointer (&joined);
+}
+
 OwModel *
 ow_model_new (const OwModelOptions  *options,
               GError               **error)
 {
-  const char *name = options->name;
-  g_autofree char *shown = NULL;
+  const char *name;
 
-  g_return_val_if_fail (name != NULL, NULL);
+  g_return_val_if_fail (options != NULL, NULL);
+  g_return_val_if_fail (options->name != NULL, NULL);
 
+  name = options->name;
   if (g_str_has_prefix (name, REPLAY_PREFIX) && name[strlen (REPLAY_PREFIX)] != '\0')
     return OW_MODEL (ow_replay_model_new (name + strlen (REPLAY_PREFIX), error));
-  shown = ow_text_shorten (name, 64, TRUE);
-  ow_error_setf (error, OW_ERROR_USAGE,
-                 "Use replay:FILE, where FILE is a recorded conversation (docs/recordings.md).",
-                 "There is no model \"%s\"", shown);
+  set_name_error (error, name);
   return NULL;
 }

@@ -132,7 +132,7 @@ test_round_trip (void)
       first = run_session (directory, "/proj/a", cases[i].recorded, OW_MODEL (model), &error);
       g_assert_no_error (error);
       g_assert_true (write_to (first, path, &error));
-      replay = ow_model_for_name (name, &error);
+      replay = ow_model_new (&(OwModelOptions) { .name = name }, &error);
       g_assert_no_error (error);
       second = run_session (directory, "/else/b c", cases[i].replayed, replay, &error);
       if (cases[i].fits)
@@ -170,11 +170,11 @@ test_long (void)
         first = run_session (directory, "/proj/a", text->str, OW_MODEL (model), &error);
         g_assert_no_error (error);
         g_assert_true (write_to (first, path, &error));
-        replay = ow_model_for_name (name, &error);
+        replay = ow_model_new (&(OwModelOptions) { .name = name }, &error);
         g_assert_no_error (error);
         second = run_session (directory, "/proj/a", text->str, replay, &error);
         g_assert_no_error (error);
-        again = ow_model_for_name (name, &error);
+        again = ow_model_new (&(OwModelOptions) { .name = name }, &error);
         g_string_append_c (text, '!');
         third = run_session (directory, "/proj/a", text->str, again, &error);
         g_assert_error (error, OW_ERROR, OW_ERROR_DATA);
