@@ -247,6 +247,10 @@ def programs():
             pytest.fail(f"{source} is not built: run ./dev test --only unit first")
         shutil.copy2(source, target / name)
         (target / name).chmod(0o755)
+    # A build without a window can do all but the window's own tests.
+    window = build / "src/ui/openworker-desktop"
+    if window.exists():
+        shutil.copy2(window, target / window.name)
     yield target
     shutil.rmtree(target)
 
@@ -254,6 +258,14 @@ def programs():
 @pytest.fixture
 def openworker(programs):
     return programs / "openworker"
+
+
+@pytest.fixture
+def openworker_desktop(programs):
+    window = programs / "openworker-desktop"
+    if not window.exists():
+        pytest.fail("openworker-desktop is not built")
+    return window
 
 
 @pytest.fixture
