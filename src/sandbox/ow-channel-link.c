@@ -7,6 +7,7 @@
 
 #include "base/ow-error.h"
 #include "base/ow-process.h"
+#include "base/ow-source.h"
 #include "base/ow-text.h"
 #include "wire/ow-frame.h"
 #include "config.h"
@@ -37,7 +38,7 @@ struct _OwChannelLink
   GHashTable           *requests;     /* (owned) id → LinkRequest */
   GQueue                writes;       /* (owned) GBytes; the head is being written */
   gsize                 waiting;      /* bytes in writes */
-  guint                 deadline;     /* source: hello and initialize */
+  GSource              *deadline;     /* (owned) (nullable) hello and initialize */
   char                 *instance;     /* (owned) (nullable) */
   char                 *failure;      /* (owned) (nullable) why it ends soon */
   guint                 violations;   /* besides the client's */
@@ -96,8 +97,8 @@ ow_channel_link_fail_soon (OwChannelLink *self,
   if (self->failure != NULL)
     return;
   self->failure = g_strdup (reason);
-  g_idle_add_full (G_PRIORITY_DEFAULT, ow_channel_link_failed, g_object_ref (self),
-                   g_object_unref);
+  ow_source_idle (G_PRIORITY_DEFAULT, ow_channel_link_failed, g_object_ref (self),
+                  g_object_unref);
 }
 
 /* --- writing --- */
@@ -195,7 +196,7 @@ ow_channel_link_initialized (json_t *result,
   if (self->state != LINK_INITIALIZING)
     return;
   self->state = LINK_READY;
-  g_clear_handle_id (&self->deadline, g_source_remove);
+  ow_source_clear (&self->deadline);
   self->handlers.ready (self, NULL, self->user_data);
 }
 
@@ -256,7 +257,7 @@ ow_channel_link_too_late (gpointer user_data)
 {
   g_autoptr (OwChannelLink) self = g_object_ref (OW_CHANNEL_LINK (user_data));
 
-  self->deadline = 0;
+  ow_source_clear (&self->deadline);
   ow_channel_link_end (self, OW_ERROR_TIMED_OUT,
                        self->state == LINK_HELLO ? "it did not say hello in time"
                                                  : "it did not answer initialize in time",
@@ -324,7 +325,7 @@ ow_channel_link_open (OwChannelLink      *self,
       ow_channel_link_fail_soon (self, error->message);
       return;
     }
-  self->deadline = g_timeout_add (hello_ms, ow_channel_link_too_late, self);
+  self->deadline = ow_source_timeout (hello_ms, ow_channel_link_too_late, self, NULL);
   ow_channel_link_read (self);
 }
 
@@ -334,7 +335,7 @@ ow_channel_link_close (OwChannelLink *self)
   if (self->state == LINK_CLOSED)
     return;
   self->state = LINK_CLOSED;
-  g_clear_handle_id (&self->deadline, g_source_remove);
+  ow_source_clear (&self->deadline);
   g_cancellable_cancel (self->cancellable);
   /* Only the bridge ends with this; the runner and its work go on. */
   if (self->process != NULL)

@@ -4,6 +4,7 @@
 #include "sandbox/ow-channel.h"
 
 #include "base/ow-error.h"
+#include "base/ow-source.h"
 #include "ow-open-calls-private.h"
 #include "ow-open-requests-private.h"
 #include "ow-silence-private.h"
@@ -40,9 +41,9 @@ struct _OwChannel
   guint          violations;       /* of links that are gone */
   guint          attaches;         /* in the window */
   gint64         window_us;
-  guint          retry;            /* source */
+  GSource       *retry;            /* (owned) (nullable) */
   guint          failures;         /* attaches that failed since one last held */
-  guint          tick;             /* source */
+  GSource       *tick;             /* (owned) (nullable) */
   OwSilence      silence;
   gboolean       pinging;
   guint          resuming;         /* openworker/resume not answered yet */
@@ -77,8 +78,8 @@ ow_channel_stop (OwChannel   *self,
                  const char  *reason)
 {
   self->state = state;
-  g_clear_handle_id (&self->retry, g_source_remove);
-  g_clear_handle_id (&self->tick, g_source_remove);
+  ow_source_clear (&self->retry);
+  ow_source_clear (&self->tick);
   ow_channel_drop_link (self, &self->link);
   ow_channel_drop_link (self, &self->next);
   ow_open_requests_fail (self->requests, NULL, reason);
@@ -334,7 +335,7 @@ ow_channel_retry (gpointer user_data)
 {
   OwChannel *self = user_data;
 
-  self->retry = 0;
+  ow_source_clear (&self->retry);
   ow_channel_attach (self);
   return G_SOURCE_REMOVE;
 }
@@ -355,7 +356,7 @@ ow_channel_attach_again (OwChannel  *self,
 {
   gint64 now = g_get_monotonic_time ();
 
-  if (self->next != NULL || self->retry != 0)
+  if (self->next != NULL || self->retry != NULL)
     return;
   if (self->attaches == 0 || now - self->window_us > ATTACH_WINDOW_US)
     {
@@ -367,7 +368,8 @@ ow_channel_attach_again (OwChannel  *self,
       ow_channel_lose_unreached (self, reason);
       return;
     }
-  self->retry = g_timeout_add (attach_delay_ms[self->attaches++], ow_channel_retry, self);
+  self->retry = ow_source_timeout (attach_delay_ms[self->attaches++], ow_channel_retry, self,
+                                   NULL);
 }
 
 static void
@@ -511,7 +513,7 @@ ow_channel_on_tick (gpointer user_data)
   gint64 silence_ms = ow_channel_silence_ms (self);
   gboolean busy = ow_open_calls_get_n (self->calls) > 0 || self->pinging;
 
-  self->tick = 0;
+  ow_source_clear (&self->tick);
   if (self->link == NULL || self->next != NULL)
     return G_SOURCE_REMOVE; /* attaching again; the new link starts it anew */
   if (busy && silence_ms >= self->times.silence_ms)
@@ -533,10 +535,10 @@ ow_channel_schedule_tick (OwChannel *self)
 {
   gboolean busy = ow_open_calls_get_n (self->calls) > 0 || self->pinging;
 
-  g_clear_handle_id (&self->tick, g_source_remove);
+  ow_source_clear (&self->tick);
   if (self->link != NULL)
-    self->tick = g_timeout_add (busy ? MAX (1, self->times.silence_ms / 8)
-                                     : self->times.idle_ms, ow_channel_on_tick, self);
+    self->tick = ow_source_timeout (busy ? MAX (1, self->times.silence_ms / 8)
+                                         : self->times.idle_ms, ow_channel_on_tick, self, NULL);
 }
 
 /* --- the face --- */
@@ -592,8 +594,8 @@ ow_channel_dispose (GObject *object)
   OwChannel *self = OW_CHANNEL (object);
 
   /* An open call or request holds a reference by its task, so none is left here. */
-  g_clear_handle_id (&self->retry, g_source_remove);
-  g_clear_handle_id (&self->tick, g_source_remove);
+  ow_source_clear (&self->retry);
+  ow_source_clear (&self->tick);
   ow_channel_drop_link (self, &self->link);
   ow_channel_drop_link (self, &self->next);
   G_OBJECT_CLASS (ow_channel_parent_class)->dispose (object);

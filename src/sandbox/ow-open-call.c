@@ -4,6 +4,7 @@
 #include "ow-open-call-private.h"
 
 #include "base/ow-error.h"
+#include "base/ow-source.h"
 
 /* What is kept of an error message of the runner's. */
 #define ERROR_BYTES 4096u
@@ -34,7 +35,7 @@ struct _OwOpenCall {
   StopCause                 stop;
   guint64                   bytes;       /* output that the host saw */
   GSource                  *cancelled;   /* (owned) (nullable) */
-  guint                     deadline;    /* source: stopping, or the whole call */
+  GSource                  *deadline;    /* (owned) (nullable) stopping, or the whole call */
 };
 
 /* --- ending --- */
@@ -47,7 +48,7 @@ ow_open_call_release (OwOpenCall *self)
       g_source_destroy (self->cancelled);
       g_clear_pointer (&self->cancelled, g_source_unref);
     }
-  g_clear_handle_id (&self->deadline, g_source_remove);
+  ow_source_clear (&self->deadline);
   ow_open_call_unlink (self);
 }
 
@@ -279,7 +280,7 @@ ow_open_call_unanswered (gpointer user_data)
 {
   OwOpenCall *self = user_data;
 
-  self->deadline = 0;
+  ow_source_clear (&self->deadline);
   if (self->stop == STOP_PERSON)
     ow_open_call_end_text (self, OW_OUTCOME_CANCELLED, TRUE,
                            "Stopped. The runner did not confirm that the command has "
@@ -313,8 +314,9 @@ ow_open_call_stop (OwOpenCall *self,
       return;
     }
   ow_open_call_tell_stop (self);
-  g_clear_handle_id (&self->deadline, g_source_remove);
-  self->deadline = g_timeout_add (self->handlers->cancel_ms, ow_open_call_unanswered, self);
+  ow_source_clear (&self->deadline);
+  self->deadline = ow_source_timeout (self->handlers->cancel_ms, ow_open_call_unanswered, self,
+                                      NULL);
 }
 
 static gboolean
@@ -333,7 +335,7 @@ ow_open_call_too_long (gpointer user_data)
 {
   OwOpenCall *self = user_data;
 
-  self->deadline = 0;
+  ow_source_clear (&self->deadline);
   ow_open_call_stop (self, STOP_DEADLINE);
   return G_SOURCE_REMOVE;
 }
@@ -405,7 +407,7 @@ ow_open_call_new (const OwOpenCallRequest  *request,
     }
   /* exec is what a person started in a terminal: it may take as long as it takes. */
   if (!g_str_equal (self->tool, "exec"))
-    self->deadline = g_timeout_add (handlers->call_ms, ow_open_call_too_long, self);
+    self->deadline = ow_source_timeout (handlers->call_ms, ow_open_call_too_long, self, NULL);
   return self;
 }
 

@@ -4,6 +4,7 @@
 #include "ow-open-requests-private.h"
 
 #include "base/ow-error.h"
+#include "base/ow-source.h"
 
 struct _OwOpenRequests {
   guint      deadline_ms;
@@ -15,7 +16,7 @@ typedef struct {
   OwChannelLink  *link;     /* (owned) */
   json_int_t      id;       /* 0: answered */
   GTask          *task;     /* (owned) */
-  guint           deadline; /* source */
+  GSource        *deadline; /* (owned) (nullable) */
 } OpenRequest;
 
 static void
@@ -23,7 +24,7 @@ open_request_free (gpointer data)
 {
   OpenRequest *request = data;
 
-  g_clear_handle_id (&request->deadline, g_source_remove);
+  ow_source_clear (&request->deadline);
   if (request->id != 0)
     ow_channel_link_forget (request->link, request->id);
   g_object_unref (request->link);
@@ -92,7 +93,7 @@ open_request_too_late (gpointer user_data)
   g_autoptr (GTask) task = NULL;
   GError *error = NULL;
 
-  request->deadline = 0;
+  ow_source_clear (&request->deadline);
   task = open_request_take (request);
   ow_error_set (&error, OW_ERROR_TIMED_OUT, "The runner could not be asked",
                 "it gave no answer in time", NULL);
@@ -123,7 +124,7 @@ ow_open_requests_ask (OwOpenRequests *self,
   request->owner = self;
   request->link = g_object_ref (link);
   request->task = task;
-  request->deadline = g_timeout_add (self->deadline_ms, open_request_too_late, request);
+  request->deadline = ow_source_timeout (self->deadline_ms, open_request_too_late, request, NULL);
   g_ptr_array_add (self->requests, request);
   request->id = ow_channel_link_request (link, method, params, open_request_replied, request);
 }

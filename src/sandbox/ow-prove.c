@@ -4,6 +4,7 @@
 #include "sandbox/ow-prove.h"
 
 #include "base/ow-error.h"
+#include "base/ow-source.h"
 #include "ow-prove-bait-private.h"
 #include "ow-sandbox-private.h"
 #include "wire/ow-mcp.h"
@@ -32,7 +33,7 @@ typedef struct {
   gboolean     decided;  /* the proxy itself said that it refused the host */
   gboolean     host_held;
   char        *host_detail; /* (owned) */
-  guint        waiting;  /* source */
+  GSource     *waiting;  /* (owned) (nullable) */
   GError      *failure;  /* (owned) (nullable) */
 } Prove;
 
@@ -43,7 +44,7 @@ prove_free (gpointer data)
 {
   Prove *prove = data;
 
-  g_clear_handle_id (&prove->waiting, g_source_remove);
+  ow_source_clear (&prove->waiting);
   if (prove->sandbox != NULL)
     g_signal_handlers_disconnect_by_data (prove->sandbox, prove);
   g_clear_object (&prove->sandbox);
@@ -330,7 +331,7 @@ ow_prove_wait (gpointer user_data)
 
   if (!prove->decided && g_get_monotonic_time () < wait->until_us)
     return G_SOURCE_CONTINUE;
-  prove->waiting = 0;
+  ow_source_clear (&prove->waiting);
   answer = g_steal_pointer (&prove->answer);
   ow_prove_conclude (wait->task, answer);
   json_decref (answer);
@@ -354,8 +355,7 @@ ow_prove_answered (GObject      *source,
       wait = g_new0 (Wait, 1);
       wait->task = g_steal_pointer (&task);
       wait->until_us = g_get_monotonic_time () + DECISION_MS * 1000;
-      prove->waiting = g_timeout_add_full (G_PRIORITY_DEFAULT, 20, ow_prove_wait, wait,
-                                           wait_free);
+      prove->waiting = ow_source_timeout (20, ow_prove_wait, wait, wait_free);
       return;
     }
   ow_prove_conclude (task, answer);

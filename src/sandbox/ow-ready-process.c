@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "base/ow-error.h"
+#include "base/ow-source.h"
 #include "base/ow-text.h"
 #include "wire/ow-frame.h"
 
@@ -163,7 +164,10 @@ on_exited (GObject      *object,
   if (self->open_streams == 0)
     tell_end (self);
   else
-    g_timeout_add_full (G_PRIORITY_DEFAULT, 500, on_streams_late, make_weak (self), free_weak);
+    {
+      g_autoptr (GSource) late = ow_source_timeout (500, on_streams_late, make_weak (self),
+                                                    free_weak);
+    }
 }
 
 static bool
@@ -346,7 +350,7 @@ static void
 on_cancelled (GCancellable   *cancellable,
               OwReadyProcess *self)
 {
-  g_idle_add_full (G_PRIORITY_DEFAULT, on_cancelled_idle, make_weak (self), free_weak);
+  ow_source_idle (G_PRIORITY_DEFAULT, on_cancelled_idle, make_weak (self), free_weak);
 }
 
 void
@@ -370,9 +374,7 @@ ow_ready_process_wait_async (OwReadyProcess     *self,
         answer_failed (self, OW_ERROR_FAILED, "it has ended");
       return;
     }
-  self->deadline = g_timeout_source_new (deadline_ms);
-  g_source_set_callback (self->deadline, on_deadline, self, NULL);
-  g_source_attach (self->deadline, NULL);
+  self->deadline = ow_source_timeout (deadline_ms, on_deadline, self, NULL);
   if (cancellable != NULL)
     {
       if (g_cancellable_is_cancelled (cancellable))

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/ow-error.h"
+#include "base/ow-source.h"
 
 #define GRACE_MS   2000
 /* How long the kernel may take to end what was killed: a thousand processes take seconds. */
@@ -90,7 +91,7 @@ on_ended (OwReadyProcess *process,
   self->reason = g_strdup (reason);
   kill_inner (self);
   drop_children (self);
-  g_idle_add_full (G_PRIORITY_DEFAULT_IDLE, tell_end, g_object_ref (self), g_object_unref);
+  ow_source_idle (G_PRIORITY_DEFAULT_IDLE, tell_end, g_object_ref (self), g_object_unref);
 }
 
 static void
