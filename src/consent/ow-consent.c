@@ -6,11 +6,13 @@
 #include <string.h>
 
 #include "base/ow-error.h"
-#include "base/ow-random.h"
+#include "base/ow-source.h"
 #include "base/ow-text.h"
+#include "ow-consent-pending-private.h"
+#include "ow-consent-rules-private.h"
+#include "ow-simple-command-private.h"
 
 #define DEFAULT_TIMEOUT_MS (10 * 60 * 1000)
-#define ID_BYTES           16
 
 struct _OwConsent
 {
@@ -21,58 +23,19 @@ struct _OwConsent
   guint            timeout_ms;
   gboolean         closed;
   gboolean         attended;
-  GHashTable      *open;        /* (owned) id → Pending */
+  gboolean         parks;
+  OwConsentRules  *rules;       /* (owned) (nullable) */
+  char            *place;       /* (owned) (nullable) where work starts */
+  GPtrArray       *open;        /* (owned) of OwConsentPending, oldest first */
   GHashTable      *remembered;  /* (owned) set of what was allowed for the session */
 };
 
 G_DEFINE_FINAL_TYPE (OwConsent, ow_consent, G_TYPE_OBJECT)
 
 typedef struct {
-  char          *id;       /* (owned) random, unguessable */
-  OwConsentKind  kind;
-  char          *call;     /* (owned) (nullable) id of the tool call */
-  char          *title;    /* (owned) one line: the tool's name */
-  char          *subject;  /* (owned) exact bytes of what is to be done */
-  OwLevel        level;
-  gint64         deadline; /* monotonic µs */
-} Request;
-
-typedef struct {
-  Request           request;
-  GTask            *task;      /* (owned) (nullable) given away with the answer */
-  GSource          *timeout;   /* (owned) */
-  GSource          *cancelled; /* (owned) (nullable) */
-} Pending;
-
-typedef struct {
   OwDecision  decision;
   char       *approval;  /* (owned) */
 } Answer;
-
-static void
-clear_source (GSource **source)
-{
-  if (*source != NULL)
-    g_source_destroy (*source);
-  g_clear_pointer (source, g_source_unref);
-}
-
-static void
-pending_free (gpointer data)
-{
-  Pending *pending = data;
-
-  clear_source (&pending->timeout);
-  clear_source (&pending->cancelled);
-  g_clear_object (&pending->task);
-  g_free (pending->request.id);
-  g_free (pending->request.call);
-  g_free (pending->request.title);
-  g_free (pending->request.subject);
-  g_free (pending);
-}
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (Pending, pending_free)
 
 static void
 answer_free (gpointer data)
@@ -89,9 +52,11 @@ ow_consent_finalize (GObject *object)
   OwConsent *self = OW_CONSENT (object);
 
   /* An open request's task holds a reference, so none is open here. */
-  g_clear_pointer (&self->open, g_hash_table_unref);
+  g_clear_pointer (&self->open, g_ptr_array_unref);
   g_clear_pointer (&self->remembered, g_hash_table_unref);
+  g_clear_object (&self->rules);
   g_clear_object (&self->events);
+  g_free (self->place);
 
   G_OBJECT_CLASS (ow_consent_parent_class)->finalize (object);
 }
@@ -106,7 +71,7 @@ static void
 ow_consent_init (OwConsent *self)
 {
   self->timeout_ms = DEFAULT_TIMEOUT_MS;
-  self->open = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, pending_free);
+  self->open = g_ptr_array_new_with_free_func ((GDestroyNotify) ow_consent_pending_free);
   self->remembered = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
 }
 
@@ -123,12 +88,15 @@ ow_consent_new (OwEventList     *events,
 }
 
 void
-ow_consent_set_attended (OwConsent *self,
-                         gboolean   attended)
+ow_consent_set_rules (OwConsent      *self,
+                      OwConsentRules *rules,
+                      const char     *place)
 {
   g_return_if_fail (OW_IS_CONSENT (self));
 
-  self->attended = attended;
+  g_set_object (&self->rules, rules);
+  g_free (self->place);
+  self->place = g_strdup (place);
 }
 
 void
@@ -138,24 +106,34 @@ ow_consent_set_timeout (OwConsent *self,
   self->timeout_ms = timeout_ms;
 }
 
-static const char *
-kind_to_string (OwConsentKind kind)
+/* NULL: no open request has that id. */
+static OwConsentPending *
+find_open (OwConsent  *self,
+           const char *id)
 {
-  switch (kind)
+  for (guint i = 0; id != NULL && i < self->open->len; i++)
     {
-    case OW_CONSENT_TOOL:
-      return "tool";
-    case OW_CONSENT_HOST:
-      return "host";
-    case OW_CONSENT_FOLDER:
-      return "folder";
-    case OW_CONSENT_CONNECTOR:
-      return "connector";
-    case OW_CONSENT_LIMIT:
-      return "limit";
+      OwConsentPending *pending = g_ptr_array_index (self->open, i);
+
+      if (strcmp (pending->id, id) == 0)
+        return pending;
     }
 
   return NULL;
+}
+
+/* From here on nothing can answer it. (transfer full) */
+static OwConsentPending *
+take_open (OwConsent  *self,
+           const char *id)
+{
+  OwConsentPending *pending = find_open (self, id);
+  guint at = 0;
+
+  if (pending == NULL || !g_ptr_array_find (self->open, pending, &at))
+    return NULL;
+
+  return g_ptr_array_steal_index (self->open, at);
 }
 
 static const char *
@@ -207,7 +185,8 @@ make_memory (OwConsentKind  kind,
              OwLevel        level,
              const char    *subject)
 {
-  return g_strdup_printf ("%s %s %s", kind_to_string (kind), ow_level_to_string (level), subject);
+  return g_strdup_printf ("%s %s %s", ow_consent_pending_kind_name (kind),
+                          ow_level_to_string (level), subject);
 }
 
 static void
@@ -232,17 +211,18 @@ settle (OwConsent  *self,
         const char *approval,
         const char *reason)
 {
-  g_autoptr (Pending) pending = g_hash_table_lookup (self->open, id);
+  g_autoptr (OwConsentPending) pending = take_open (self, id);
   g_autoptr (OwEvent) event = NULL;
   GError *error = NULL;
   g_autofree char *shown = reason != NULL ? ow_text_from_bytes (reason, -1) : NULL;
   json_t *members;
 
-  g_hash_table_steal (self->open, id);
-  clear_source (&pending->timeout);
-  clear_source (&pending->cancelled);
+  if (pending == NULL)
+    return;
+  ow_source_clear (&pending->timeout);
+  ow_source_clear (&pending->cancelled);
 
-  members = json_pack ("{s:s, s:s, s:s, s:s?}", "request", pending->request.id,
+  members = json_pack ("{s:s, s:s, s:s, s:s?}", "request", pending->id,
                        "decision", decision_to_string (decision), "approval", approval,
                        "reason", shown);
   event = ow_event_list_append (self->events, OW_EVENT_CONSENT_ANSWERED, members, &error);
@@ -253,18 +233,35 @@ settle (OwConsent  *self,
     }
 
   if (decision == OW_DECISION_SESSION)
-    g_hash_table_add (self->remembered, make_memory (pending->request.kind, pending->request.level,
-                                                     pending->request.subject));
+    g_hash_table_add (self->remembered, make_memory (pending->kind, pending->level,
+                                                     pending->subject));
   return_answer (pending->task, decision, approval);
+}
+
+/* Writing an answer down calls listeners, who may answer or add others meanwhile. */
+static void
+deny_all (OwConsent  *self,
+          const char *approval)
+{
+  g_object_ref (self);
+  while (self->open->len > 0)
+    {
+      const OwConsentPending *pending = g_ptr_array_index (self->open, 0);
+      g_autofree char *id = g_strdup (pending->id);
+
+      settle (self, id, OW_DECISION_DENY, approval, NULL);
+    }
+  g_object_unref (self);
 }
 
 static gboolean
 on_timeout (gpointer user_data)
 {
-  Pending *pending = user_data;
+  OwConsentPending *pending = user_data;
+  OwConsent *self = g_task_get_source_object (pending->task);
+  g_autofree char *id = g_strdup (pending->id);
 
-  settle (g_task_get_source_object (pending->task), pending->request.id, OW_DECISION_DENY,
-          "denied:timeout", NULL);
+  settle (self, id, OW_DECISION_DENY, "denied:timeout", NULL);
   return G_SOURCE_REMOVE;
 }
 
@@ -272,99 +269,135 @@ static gboolean
 on_cancelled (GCancellable *cancellable,
               gpointer      user_data)
 {
-  Pending *pending = user_data;
+  OwConsentPending *pending = user_data;
+  OwConsent *self = g_task_get_source_object (pending->task);
+  g_autofree char *id = g_strdup (pending->id);
 
-  settle (g_task_get_source_object (pending->task), pending->request.id, OW_DECISION_DENY,
-          "denied:cancelled", NULL);
+  settle (self, id, OW_DECISION_DENY, "denied:cancelled", NULL);
   return G_SOURCE_REMOVE;
 }
 
+/* The whole time from now on. */
 static void
-watch (OwConsent *self,
-       Pending   *pending)
+start_deadline (OwConsent        *self,
+                OwConsentPending *pending)
 {
-  GMainContext *context = g_task_get_context (pending->task);
-  GCancellable *cancellable = g_task_get_cancellable (pending->task);
-
+  if (pending->timeout != NULL)
+    return;
+  pending->deadline = g_get_monotonic_time () + (gint64) self->timeout_ms * 1000;
   pending->timeout = g_timeout_source_new (self->timeout_ms);
   g_source_set_callback (pending->timeout, on_timeout, pending, NULL);
-  g_source_attach (pending->timeout, context);
+  g_source_attach (pending->timeout, g_task_get_context (pending->task));
+}
 
-  if (cancellable != NULL)
+static void
+watch_cancellable (OwConsentPending *pending)
+{
+  GCancellable *cancellable = g_task_get_cancellable (pending->task);
+
+  if (cancellable == NULL)
+    return;
+  pending->cancelled = g_cancellable_source_new (cancellable);
+  g_source_set_callback (pending->cancelled, G_SOURCE_FUNC (on_cancelled), pending, NULL);
+  g_source_attach (pending->cancelled, g_task_get_context (pending->task));
+}
+
+/* Deadlines run while somebody is there; where nobody is and nothing parks, nothing waits. */
+static void
+update_open (OwConsent *self)
+{
+  if (!self->attended && !self->parks)
     {
-      pending->cancelled = g_cancellable_source_new (cancellable);
-      g_source_set_callback (pending->cancelled, G_SOURCE_FUNC (on_cancelled), pending, NULL);
-      g_source_attach (pending->cancelled, context);
+      deny_all (self, "denied:nobody");
+      return;
     }
+  for (guint i = 0; i < self->open->len; i++)
+    {
+      OwConsentPending *pending = g_ptr_array_index (self->open, i);
+
+      if (self->attended)
+        start_deadline (self, pending);
+      else
+        ow_source_clear (&pending->timeout);
+    }
+}
+
+void
+ow_consent_set_attended (OwConsent *self,
+                         gboolean   attended)
+{
+  g_return_if_fail (OW_IS_CONSENT (self));
+
+  self->attended = attended;
+  update_open (self);
+}
+
+void
+ow_consent_set_parks (OwConsent *self,
+                      gboolean   parks)
+{
+  g_return_if_fail (OW_IS_CONSENT (self));
+
+  self->parks = parks;
+  update_open (self);
 }
 
 /* A face may answer, or the session close, while the question is being announced:
  * the request is looked up by its id after each step. */
 static void
-ask (OwConsent *self,
-     Pending   *pending)
+ask (OwConsent        *self,
+     OwConsentPending *pending)
 {
-  g_autofree char *id = g_strdup (pending->request.id);
+  g_autofree char *id = g_strdup (pending->id);
   g_autoptr (OwEvent) event = NULL;
   GError *error = NULL;
   json_t *members;
 
-  g_hash_table_insert (self->open, pending->request.id, pending);
-  watch (self, pending);
+  g_ptr_array_add (self->open, pending);
+  watch_cancellable (pending);
+  if (self->attended)
+    start_deadline (self, pending);
 
-  members = json_pack ("{s:s, s:s, s:s?, s:s, s:s, s:s, s:I}",
-                       "request", id, "kind", kind_to_string (pending->request.kind),
-                       "call", pending->request.call, "title", pending->request.title,
-                       "subject", pending->request.subject,
-                       "level", ow_level_to_string (pending->request.level),
-                       "timeout_s", (json_int_t) (self->timeout_ms + 999) / 1000);
+  members = ow_consent_pending_describe (pending);
+  json_object_set_new (members, "timeout_s",
+                       json_integer (self->attended
+                                     ? ((json_int_t) self->timeout_ms + 999) / 1000 : 0));
   event = ow_event_list_append (self->events, OW_EVENT_CONSENT_ASKED, members, &error);
-  pending = g_hash_table_lookup (self->open, id);
+  if (event != NULL)
+    return;
+  pending = take_open (self, id);
   if (pending == NULL)
     {
       g_clear_error (&error);
       return;
     }
-  if (event == NULL)
-    {
-      g_hash_table_steal (self->open, id);
-      g_task_return_error (pending->task, error);
-      pending_free (pending);
-    }
+  g_task_return_error (pending->task, error);
+  ow_consent_pending_free (pending);
 }
 
-static Pending *
-make_pending (OwConsent                *self,
-              const OwConsentQuestion  *question,
-              GError                  **error)
+/* What "always" would allow; NULL: it cannot be offered. (transfer full) */
+static char **
+make_rule_words (OwConsent               *self,
+                 const OwConsentQuestion *question)
 {
-  /* Who may answer is who was told the id. */
-  char *id = ow_random_hex (ID_BYTES, error);
-  Pending *pending;
+  g_auto (GStrv) words = NULL;
 
-  if (id == NULL)
-    {
-      g_prefix_error (error, "Cannot ask for consent: ");
-      return NULL;
-    }
+  if (question->kind != OW_CONSENT_TOOL || question->command == NULL || self->rules == NULL ||
+      self->place == NULL)
+    return NULL;
+  words = ow_simple_command_parse (question->command);
+  if (words == NULL || !ow_simple_command_can_be_rule ((const char * const *) words))
+    return NULL;
 
-  pending = g_new0 (Pending, 1);
-  pending->request.id = id;
-  pending->request.kind = question->kind;
-  pending->request.level = question->level;
-  pending->request.call = g_strdup (question->call);
-  pending->request.title = g_strdup (question->title);
-  pending->request.subject = g_strdup (question->subject);
-  pending->request.deadline = g_get_monotonic_time () + (gint64) self->timeout_ms * 1000;
-
-  return pending;
+  return g_steal_pointer (&words);
 }
 
 /* The answer that is known already; NULL: there is none. */
 static const char *
-decide (OwConsent               *self,
-        const OwConsentQuestion *question,
-        GCancellable            *cancellable)
+decide (OwConsent                *self,
+        const OwConsentQuestion  *question,
+        char                    **words,
+        GCancellable             *cancellable)
 {
   g_autofree char *memory = make_memory (question->kind, question->level, question->subject);
   const char *approval;
@@ -379,10 +412,26 @@ decide (OwConsent               *self,
     return approval;
   if (g_hash_table_contains (self->remembered, memory))
     return "person:session";
-  if (!self->attended)
+  if (words != NULL && ow_consent_rules_contains (self->rules, question->level, self->place,
+                                                  (const char * const *) words))
+    return "rule:always";
+  if (!self->attended && !self->parks)
     return "denied:nobody";
 
   return NULL;
+}
+
+static OwDecision
+decision_of (const char *approval)
+{
+  if (g_str_has_prefix (approval, "policy:"))
+    return OW_DECISION_ONCE;
+  if (g_str_equal (approval, "person:session"))
+    return OW_DECISION_SESSION;
+  if (g_str_equal (approval, "rule:always"))
+    return OW_DECISION_ALWAYS;
+
+  return OW_DECISION_DENY;
 }
 
 void
@@ -393,39 +442,36 @@ ow_consent_request_async (OwConsent               *self,
                           gpointer                 user_data)
 {
   g_autoptr (GTask) task = NULL;
+  g_auto (GStrv) words = NULL;
   GError *error = NULL;
   const char *approval;
-  Pending *pending;
+  OwConsentPending *pending;
 
   g_return_if_fail (OW_IS_CONSENT (self));
-  g_return_if_fail (kind_to_string (question->kind) != NULL && question->title != NULL &&
-                    question->subject != NULL);
+  g_return_if_fail (ow_consent_pending_kind_name (question->kind) != NULL &&
+                    question->title != NULL && question->subject != NULL);
 
   task = g_task_new (self, cancellable, callback, user_data);
   g_task_set_source_tag (task, ow_consent_request_async);
   /* Cancelled is an answer, denied, and is written down like one. */
   g_task_set_check_cancellable (task, FALSE);
 
-  approval = decide (self, question, cancellable);
+  words = make_rule_words (self, question);
+  approval = decide (self, question, words, cancellable);
   if (approval != NULL)
     {
-      OwDecision decision = OW_DECISION_ONCE;
-
-      if (g_str_has_prefix (approval, "denied:"))
-        decision = OW_DECISION_DENY;
-      else if (g_str_has_prefix (approval, "person:"))
-        decision = OW_DECISION_SESSION;
-      return_answer (task, decision, approval);
+      return_answer (task, decision_of (approval), approval);
       return;
     }
 
-  pending = make_pending (self, question, &error);
+  pending = ow_consent_pending_new (question, task, &error);
   if (pending == NULL)
     {
       g_task_return_error (task, error);
       return;
     }
-  pending->task = g_steal_pointer (&task);
+  if (words != NULL && ow_consent_rules_is_usable (self->rules))
+    pending->words = g_steal_pointer (&words);
   ask (self, pending);
 }
 
@@ -452,6 +498,24 @@ ow_consent_request_finish (OwConsent     *self,
   return TRUE;
 }
 
+/* "Always" is stored before it counts: a yes that would be forgotten is not taken for one. */
+static gboolean
+store_rule (OwConsent               *self,
+            const OwConsentPending  *pending,
+            GError                 **error)
+{
+  if (pending->words == NULL || self->rules == NULL || self->place == NULL)
+    {
+      ow_error_set (error, OW_ERROR_USAGE, "This cannot be allowed for always",
+                    "only a command that a shell reads in one way and that does the same each "
+                    "time can be", "Answer it with once, session or deny.");
+      return FALSE;
+    }
+
+  return ow_consent_rules_add (self->rules, pending->level, self->place,
+                               (const char * const *) pending->words, error);
+}
+
 gboolean
 ow_consent_answer (OwConsent   *self,
                    const char  *id,
@@ -459,22 +523,28 @@ ow_consent_answer (OwConsent   *self,
                    const char  *reason,
                    GError     **error)
 {
+  const OwConsentPending *pending;
   const char *approval = "denied:person";
 
   g_return_val_if_fail (OW_IS_CONSENT (self), FALSE);
 
-  if (id == NULL || !g_hash_table_contains (self->open, id))
+  pending = find_open (self, id);
+  if (pending == NULL)
     {
       ow_error_set (error, OW_ERROR_USAGE, "There is no such open request",
                     "it was answered already, or has ended", NULL);
       return FALSE;
     }
+  if (decision == OW_DECISION_ALWAYS && !store_rule (self, pending, error))
+    return FALSE;
 
   /* Whatever is not clearly a yes is a no. */
   if (decision == OW_DECISION_ONCE)
     approval = "person:once";
   else if (decision == OW_DECISION_SESSION)
     approval = "person:session";
+  else if (decision == OW_DECISION_ALWAYS)
+    approval = "person:always";
   else
     decision = OW_DECISION_DENY;
 
@@ -485,22 +555,38 @@ ow_consent_answer (OwConsent   *self,
   return TRUE;
 }
 
+json_t *
+ow_consent_list (OwConsent *self)
+{
+  json_t *list = json_array ();
+  gint64 now = g_get_monotonic_time ();
+
+  g_return_val_if_fail (OW_IS_CONSENT (self), list);
+
+  for (guint i = 0; i < self->open->len; i++)
+    {
+      const OwConsentPending *pending = g_ptr_array_index (self->open, i);
+      json_t *entry = ow_consent_pending_describe (pending);
+      gint64 left = MAX (pending->deadline - now, 0);
+
+      json_object_del (entry, "call");
+      json_object_set_new (entry, "session",
+                           json_string (ow_event_list_get_session (self->events)));
+      json_object_set_new (entry, "parked", json_boolean (pending->timeout == NULL));
+      if (pending->timeout != NULL)
+        json_object_set_new (entry, "remaining_s",
+                             json_integer ((left + G_USEC_PER_SEC - 1) / G_USEC_PER_SEC));
+      json_array_append_new (list, entry);
+    }
+
+  return list;
+}
+
 void
 ow_consent_close (OwConsent *self)
 {
-  GHashTableIter iter;
-  gpointer id;
-
   g_return_if_fail (OW_IS_CONSENT (self));
 
-  g_object_ref (self);
   self->closed = TRUE;
-  for (;;)
-    {
-      g_hash_table_iter_init (&iter, self->open);
-      if (!g_hash_table_iter_next (&iter, &id, NULL))
-        break;
-      settle (self, id, OW_DECISION_DENY, "denied:closed", NULL);
-    }
-  g_object_unref (self);
+  deny_all (self, "denied:closed");
 }

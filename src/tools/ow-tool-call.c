@@ -367,7 +367,8 @@ on_consent (GObject      *source,
                 g_error_copy (error));
       return;
     }
-  if (decision != OW_DECISION_ONCE && decision != OW_DECISION_SESSION)
+  if (decision != OW_DECISION_ONCE && decision != OW_DECISION_SESSION &&
+      decision != OW_DECISION_ALWAYS)
     {
       end_call (self, denied_result (self), NULL);
       return;
@@ -396,6 +397,25 @@ make_subject (OwToolCall *self)
   return copy;
 }
 
+/* The command line where it is all there is to the call, so that a person can allow it for
+ * always; NULL: it is not. How long it may run changes nothing of what runs; an argument that
+ * is not known here might. */
+static const char *
+find_command (OwToolCall *self)
+{
+  const char *key;
+  json_t     *value;
+
+  if (strcmp (self->def->name, "shell") != 0)
+    return NULL;
+  json_object_foreach (self->arguments, key, value)
+    {
+      if (strcmp (key, "command") != 0 && strcmp (key, "timeout_s") != 0)
+        return NULL;
+    }
+  return ow_json_get_string (self->arguments, "command", NULL);
+}
+
 static void
 ask_consent (OwToolCall *self)
 {
@@ -406,6 +426,7 @@ ask_consent (OwToolCall *self)
     .read_only = self->def->read_only,
     .call = self->id,
     .title = self->def->name,
+    .command = find_command (self),
   };
 
   if (subject == NULL)

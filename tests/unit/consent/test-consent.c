@@ -45,15 +45,53 @@ tear_down (Fixture       *f,
 }
 
 static void
-on_asked (OwConsent        *consent,
-          OwConsentRequest *request,
-          Fixture          *f)
+on_appended (OwEventList *list,
+             OwEvent     *event,
+             Fixture     *f)
 {
+  if (ow_event_get_kind (event) != OW_EVENT_CONSENT_ASKED)
+    return;
   f->asked++;
   g_free (f->id);
   g_free (f->subject);
-  f->id = g_strdup (request->id);
-  f->subject = g_strdup (request->subject);
+  f->id = g_strdup (ow_event_get_string (event, "request"));
+  f->subject = g_strdup (ow_event_get_string (event, "subject"));
+}
+
+/* Somebody is there, who remembers the newest request. */
+static void
+attend (Fixture *f)
+{
+  ow_consent_set_attended (f->consent, TRUE);
+  g_signal_connect (f->events, "appended", G_CALLBACK (on_appended), f);
+}
+
+static void
+answer_it (Fixture    *f,
+           OwDecision  decision,
+           const char *reason)
+{
+  g_autoptr (GError) error = NULL;
+
+  g_assert_true (ow_consent_answer (f->consent, f->id, decision, reason, &error));
+  g_assert_no_error (error);
+}
+
+/* An answer that nobody asked for is an error and decides nothing. */
+static void
+assert_refused (Fixture    *f,
+                const char *id,
+                OwDecision  decision,
+                const char *says)
+{
+  g_autoptr (GError) error = NULL;
+  guint before = ow_event_list_get_n (f->events);
+
+  g_assert_false (ow_consent_answer (f->consent, id, decision, NULL, &error));
+  g_assert_error (error, OW_ERROR, OW_ERROR_USAGE);
+  g_assert_nonnull (strstr (error->message, says));
+  g_assert_cmpint (ow_error_exit_status (error), ==, 2);
+  g_assert_cmpuint (ow_event_list_get_n (f->events), ==, before);
 }
 
 static void
@@ -77,9 +115,17 @@ request (Fixture      *f,
          GCancellable *cancellable,
          Answer       *answer)
 {
+  OwConsentQuestion question = {
+    .kind = kind,
+    .level = level,
+    .read_only = read_only,
+    .call = "c1",
+    .title = "shell",
+    .subject = subject,
+  };
+
   memset (answer, 0, sizeof *answer);
-  ow_consent_request_async (f->consent, kind, level, read_only, "c1", "shell", subject,
-                            cancellable, on_done, answer);
+  ow_consent_request_async (f->consent, &question, cancellable, on_done, answer);
 }
 
 /* Takes the answer's approval. */
@@ -171,7 +217,7 @@ test_answers (Fixture       *f,
   };
   const char *subject = "{\"arguments\":{\"command\":\"rm -rf x\"},\"tool\":\"shell\"}";
 
-  g_signal_connect (f->consent, "asked", G_CALLBACK (on_asked), f);
+  attend (f);
   for (gsize i = 0; i < G_N_ELEMENTS (rows); i++)
     {
       g_autofree char *approval = NULL;
@@ -184,9 +230,9 @@ test_answers (Fixture       *f,
       g_assert_cmpstr (f->subject, ==, subject);
       id = g_strdup (f->id);
       g_assert_cmpuint (strlen (id), ==, 32);
-      g_assert_false (ow_consent_answer (f->consent, "0", OW_DECISION_ONCE, NULL));
-      g_assert_true (ow_consent_answer (f->consent, id, rows[i].given, "because\xff"));
-      g_assert_false (ow_consent_answer (f->consent, id, OW_DECISION_ONCE, NULL));
+      assert_refused (f, "0", OW_DECISION_ONCE, "no such open request");
+      answer_it (f, rows[i].given, "because\xff");
+      assert_refused (f, id, OW_DECISION_ONCE, "no such open request");
       approval = wait_for (&answer);
       g_assert_cmpint (answer.decision, ==, rows[i].decision);
       g_assert_cmpstr (approval, ==, rows[i].approval);
@@ -225,9 +271,9 @@ test_remembered (Fixture       *f,
   };
   Answer answer;
 
-  g_signal_connect (f->consent, "asked", G_CALLBACK (on_asked), f);
+  attend (f);
   request (f, OW_CONSENT_TOOL, OW_LEVEL_DIRECT, FALSE, "make", NULL, &answer);
-  g_assert_true (ow_consent_answer (f->consent, f->id, OW_DECISION_SESSION, NULL));
+  answer_it (f, OW_DECISION_SESSION, NULL);
   g_free (wait_for (&answer));
 
   for (gsize i = 0; i < G_N_ELEMENTS (rows); i++)
@@ -238,7 +284,7 @@ test_remembered (Fixture       *f,
       request (f, rows[i].kind, rows[i].level, FALSE, rows[i].subject, NULL, &answer);
       g_assert_cmpuint (f->asked - before, ==, rows[i].asked ? 1 : 0);
       if (rows[i].asked)
-        g_assert_true (ow_consent_answer (f->consent, f->id, OW_DECISION_DENY, NULL));
+        answer_it (f, OW_DECISION_DENY, NULL);
       approval = wait_for (&answer);
       g_assert_cmpstr (approval, ==, rows[i].asked ? "denied:person" : "person:session");
     }
@@ -252,12 +298,12 @@ test_timeout (Fixture       *f,
   Answer answer;
 
   ow_consent_set_timeout (f->consent, 50);
-  g_signal_connect (f->consent, "asked", G_CALLBACK (on_asked), f);
+  attend (f);
   request (f, OW_CONSENT_TOOL, OW_LEVEL_DIRECT, FALSE, "x", NULL, &answer);
   approval = wait_for (&answer);
   g_assert_cmpstr (approval, ==, "denied:timeout");
   g_assert_cmpint (answer.decision, ==, OW_DECISION_DENY);
-  g_assert_false (ow_consent_answer (f->consent, f->id, OW_DECISION_ONCE, NULL));
+  assert_refused (f, f->id, OW_DECISION_ONCE, "no such open request");
   g_assert_cmpuint (count (f, OW_EVENT_CONSENT_ANSWERED), ==, 1);
 }
 
@@ -270,7 +316,7 @@ test_cancelled (Fixture       *f,
   g_autofree char *second = NULL;
   Answer answer;
 
-  g_signal_connect (f->consent, "asked", G_CALLBACK (on_asked), f);
+  attend (f);
   request (f, OW_CONSENT_TOOL, OW_LEVEL_DIRECT, FALSE, "x", cancellable, &answer);
   g_cancellable_cancel (cancellable);
   approval = wait_for (&answer);
@@ -290,7 +336,7 @@ test_closed (Fixture       *f,
   Answer answers[3], late;
   g_autofree char *after = NULL;
 
-  g_signal_connect (f->consent, "asked", G_CALLBACK (on_asked), f);
+  attend (f);
   for (gsize i = 0; i < G_N_ELEMENTS (answers); i++)
     request (f, OW_CONSENT_TOOL, OW_LEVEL_DIRECT, FALSE, "x", NULL, &answers[i]);
   ow_consent_close (f->consent);
@@ -314,7 +360,7 @@ answer_at_once (OwEventList *list,
 {
   if (ow_event_get_kind (event) == OW_EVENT_CONSENT_ASKED)
     g_assert_true (ow_consent_answer (f->consent, ow_event_get_string (event, "request"),
-                                      OW_DECISION_ONCE, NULL));
+                                      OW_DECISION_ONCE, NULL, NULL));
 }
 
 /* A face that answers while the question is still being announced. */
@@ -325,7 +371,7 @@ test_at_once (Fixture       *f,
   g_autofree char *approval = NULL;
   Answer answer;
 
-  g_signal_connect (f->consent, "asked", G_CALLBACK (on_asked), f);
+  attend (f);
   g_signal_connect (f->events, "appended", G_CALLBACK (answer_at_once), f);
   request (f, OW_CONSENT_TOOL, OW_LEVEL_DIRECT, FALSE, "x", NULL, &answer);
   approval = wait_for (&answer);
@@ -352,7 +398,7 @@ test_not_written (Fixture       *f,
 {
   static const OwEventType types[] = { OW_EVENT_CONSENT_ASKED, OW_EVENT_CONSENT_ANSWERED };
 
-  g_signal_connect (f->consent, "asked", G_CALLBACK (on_asked), f);
+  attend (f);
   for (gsize i = 0; i < G_N_ELEMENTS (types); i++)
     {
       OwEventType type = types[i];
@@ -361,7 +407,7 @@ test_not_written (Fixture       *f,
       ow_event_list_set_sink (f->events, refuse, &type, NULL);
       request (f, OW_CONSENT_TOOL, OW_LEVEL_DIRECT, FALSE, "x", NULL, &answer);
       if (type == OW_EVENT_CONSENT_ANSWERED)
-        g_assert_true (ow_consent_answer (f->consent, f->id, OW_DECISION_SESSION, NULL));
+        answer_it (f, OW_DECISION_SESSION, NULL);
       while (!answer.done)
         g_main_context_iteration (NULL, TRUE);
       g_assert_false (answer.ok);
@@ -374,7 +420,7 @@ test_not_written (Fixture       *f,
     Answer answer;
 
     request (f, OW_CONSENT_TOOL, OW_LEVEL_DIRECT, FALSE, "x", NULL, &answer);
-    g_assert_true (ow_consent_answer (f->consent, f->id, OW_DECISION_DENY, NULL));
+    answer_it (f, OW_DECISION_DENY, NULL);
     g_free (wait_for (&answer));
   }
 }

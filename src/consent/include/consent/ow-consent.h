@@ -14,8 +14,8 @@
  * deadline passes. Each request and answer is an event of the session's list.
  *
  * A deadline runs only while somebody is there (ow_consent_set_attended()): a request that nobody
- * could answer is denied at once, or, where the session parks, waits until somebody comes, who then has the whole
- * time.
+ * could answer is denied at once, or, where the session parks, waits until somebody comes, who
+ * then has the whole time.
  *
  * Final GObject, the thread of the engine. */
 
