@@ -3,16 +3,15 @@
 
 #include "ow-card-private.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/ow-text.h"
+#include "events/ow-event-words.h"
 #include "ow-terminal-private.h"
 
 /* Lines that a card shows. */
 #define CARD_LINES 40
 #define LINE_CHARS 400
-#define ARGUMENT_CHARS 120
 /* Bytes of an unfinished line that are kept; more would not be shown. */
 #define PARTIAL_MAX 4096
 
@@ -24,41 +23,15 @@ static struct
   guint    lines;   /* shown and counted */
 } live;
 
-static char *
-describe_arguments (const json_t *arguments)
-{
-  static const char * const MAIN[] = { "command", "path", "pattern", NULL };
-  g_autofree char *visible = NULL;
-  char *dump;
-
-  for (guint i = 0; MAIN[i] != NULL; i++)
-    {
-      const char *value = ow_json_get_string (arguments, MAIN[i], NULL);
-
-      if (value != NULL)
-        {
-          g_autofree char *text = ow_text_visible (value);
-
-          return ow_text_shorten (text, ARGUMENT_CHARS, TRUE);
-        }
-    }
-  dump = ow_json_dump (arguments, NULL);
-  visible = ow_text_visible (dump != NULL ? dump : "");
-  free (dump);
-  return ow_text_shorten (visible, ARGUMENT_CHARS, TRUE);
-}
-
 void
 ow_card_begin (OwEvent *event)
 {
-  const json_t *members = ow_event_get_members (event);
   const char *level = ow_event_get_string (event, "level");
-  g_autofree char *arguments = describe_arguments (json_object_get (members, "arguments"));
-  g_autofree char *tool = ow_text_visible (ow_event_get_string (event, "tool"));
+  g_autofree char *title = ow_event_words_call_title (event);
 
   g_print ("\n");
-  ow_terminal_print (OW_STYLE_BOLD, "▸ %s", tool);
-  g_print ("  %s  ", arguments);
+  ow_terminal_print (OW_STYLE_BOLD, "▸ %s", title);
+  g_print ("  ");
   ow_terminal_print (g_strcmp0 (level, "direct") == 0 ? OW_STYLE_RED : OW_STYLE_GREEN, "[%s]",
                      level);
   g_print ("\n");
