@@ -4,6 +4,7 @@
 #include "agent/ow-agent.h"
 
 #include "base/ow-error.h"
+#include "base/ow-source.h"
 #include "base/ow-state.h"
 #include "ow-agent-history-private.h"
 #include "tools/ow-tool-call.h"
@@ -32,12 +33,13 @@ struct _OwAgent {
   GTask         *task;         /* (owned) (nullable) NULL: no turn */
   GCancellable  *stop;         /* (owned) (nullable) */
   gulong         stop_handler; /* on the caller's cancellable */
-  guint          deadline;     /* source id */
+  GSource       *deadline;     /* (owned) (nullable) */
   json_t        *calls;        /* (owned) (nullable) what the model asks for now */
   size_t         next_call;
   guint          n_calls;
   TurnEnd        end;
   GError        *error;        /* (owned) (nullable) the first one */
+  gboolean       broken;
 };
 
 G_DEFINE_FINAL_TYPE (OwAgent, ow_agent, G_TYPE_OBJECT)
@@ -138,7 +140,7 @@ on_deadline (gpointer user_data)
   OwAgent *self = user_data;
   GError  *error = NULL;
 
-  self->deadline = 0;
+  ow_source_clear (&self->deadline);
   ow_error_setf (&error, OW_ERROR_FAILED, "Ask it to go on where it stopped.",
                  "The turn reached its limit of %u seconds", self->limits.max_seconds);
   set_end (self, TURN_LIMIT, error);
@@ -184,7 +186,7 @@ finish_turn (OwAgent *self)
   if (self->stop_handler != 0)
     g_signal_handler_disconnect (g_task_get_cancellable (task), self->stop_handler);
   self->stop_handler = 0;
-  g_clear_handle_id (&self->deadline, g_source_remove);
+  ow_source_clear (&self->deadline);
   json_decref (self->calls);
   self->calls = NULL;
 
@@ -227,7 +229,10 @@ on_call_ended (GObject      *source,
 
   outcome = ow_tool_call_run_finish (OW_TOOL_CALL (source), result, &error);
   if (outcome == NULL)
-    set_end (self, TURN_FAILED, error);
+    {
+      self->broken = TRUE;
+      set_end (self, TURN_FAILED, error);
+    }
   else
     note_lost_state (self, outcome);
   run_next_call (self);
@@ -373,6 +378,60 @@ append_user_message (OwAgent     *self,
   return event != NULL;
 }
 
+gboolean
+ow_agent_is_working (OwAgent *self)
+{
+  g_return_val_if_fail (OW_IS_AGENT (self), FALSE);
+
+  return self->task != NULL && self->end == TURN_GOES_ON;
+}
+
+gboolean
+ow_agent_is_broken (OwAgent *self)
+{
+  g_return_val_if_fail (OW_IS_AGENT (self), FALSE);
+
+  return self->broken;
+}
+
+gboolean
+ow_agent_steer (OwAgent     *self,
+                const char  *text,
+                GError     **error)
+{
+  g_return_val_if_fail (OW_IS_AGENT (self), FALSE);
+  g_return_val_if_fail (text != NULL, FALSE);
+
+  if (ow_agent_is_working (self))
+    return append_user_message (self, text, error);
+  ow_error_set (error, OW_ERROR_FAILED, "The agent is not at work",
+                "there is no turn that could be told something", "Begin one.");
+  return FALSE;
+}
+
+void
+ow_agent_read_instructions_async (OwAgent             *self,
+                                  GCancellable        *cancellable,
+                                  GAsyncReadyCallback  callback,
+                                  gpointer             user_data)
+{
+  g_autoptr (GTask) task = g_task_new (self, cancellable, callback, user_data);
+
+  g_task_set_source_tag (task, ow_agent_read_instructions_async);
+  g_task_set_check_cancellable (task, FALSE);
+  g_task_return_boolean (task, TRUE);
+}
+
+gboolean
+ow_agent_read_instructions_finish (OwAgent       *self,
+                                   GAsyncResult  *result,
+                                   GError       **error)
+{
+  g_return_val_if_fail (g_task_is_valid (result, self), FALSE);
+
+  return g_task_propagate_boolean (G_TASK (result), error);
+}
+
 void
 ow_agent_run_turn_async (OwAgent             *self,
                          const char          *text,
@@ -384,7 +443,6 @@ ow_agent_run_turn_async (OwAgent             *self,
   GError *error = NULL;
 
   g_return_if_fail (OW_IS_AGENT (self));
-  g_return_if_fail (text != NULL);
 
   task = g_task_new (self, cancellable, callback, user_data);
   g_task_set_source_tag (task, ow_agent_run_turn_async);
@@ -397,7 +455,7 @@ ow_agent_run_turn_async (OwAgent             *self,
       g_task_return_error (task, error);
       return;
     }
-  if (!append_user_message (self, text, &error))
+  if (text != NULL && !append_user_message (self, text, &error))
     {
       g_task_return_error (task, error);
       return;
@@ -407,7 +465,7 @@ ow_agent_run_turn_async (OwAgent             *self,
   self->end = TURN_GOES_ON;
   self->n_calls = 0;
   self->next_call = 0;
-  self->deadline = g_timeout_add_seconds (self->limits.max_seconds, on_deadline, self);
+  self->deadline = ow_source_timeout (self->limits.max_seconds * 1000, on_deadline, self, NULL);
   ow_state_reach ("turn-started");
   if (cancellable != NULL)
     self->stop_handler = g_signal_connect (cancellable, "cancelled", G_CALLBACK (on_stop), self);

@@ -9,12 +9,15 @@
 
 const char *ow_session_events_approve_name (OwApprovePolicy policy);
 
-/* New reference. @folders: JSON array as in the event; @hosts: array of text. */
+/* New reference. @folders: JSON array as in the event, NULL for session-resumed; @hosts:
+ * array of text. */
 json_t *ow_session_events_started  (const OwSessionOptions *options, OwLevel level,
                                     const json_t *folders, const json_t *hosts);
 json_t *ow_session_events_wall     (const char *state, OwLevel level, const char *reason);
-/* @error NULL: done with @status. */
-json_t *ow_session_events_ended    (const GError *error, int status);
+/* @error NULL: done with @status, or @parked, where a message says that a turn was @cut
+ * short and goes on with the session. */
+json_t *ow_session_events_ended    (const GError *error, int status, gboolean parked,
+                                    gboolean cut);
 /* From one line of openworker-proxy, which is data: NULL when it is none. @notice (nullable
  * result, transfer full): what agent and person are told of a refusal. */
 json_t *ow_session_events_decision (const char *line, OwLevel level, char **notice);

@@ -28,6 +28,19 @@ ow_session_events_approve_name (OwApprovePolicy policy)
     }
 }
 
+static void
+set_text (json_t     *members,
+          const char *name,
+          const char *value)
+{
+  g_autofree char *text = NULL;
+
+  if (value == NULL)
+    return;
+  text = ow_text_from_bytes (value, -1);
+  json_object_set_new (members, name, json_string (text));
+}
+
 json_t *
 ow_session_events_started (const OwSessionOptions *options,
                            OwLevel                 level,
@@ -37,16 +50,14 @@ ow_session_events_started (const OwSessionOptions *options,
   g_autofree char *boot_id = ow_owner_boot_id ();
   json_t *members = json_object ();
 
-  json_object_set (members, "folders", (json_t *) folders);
+  if (folders != NULL)
+    json_object_set (members, "folders", (json_t *) folders);
   json_object_set_new (members, "provider",
                        json_string (ow_provider_kind_to_string (options->provider)));
   json_object_set_new (members, "level", json_string (ow_level_to_string (level)));
-  if (options->model_name != NULL)
-    {
-      g_autofree char *name = ow_text_from_bytes (options->model_name, -1);
-
-      json_object_set_new (members, "model", json_string (name));
-    }
+  set_text (members, "model", options->model_name);
+  set_text (members, "base_url", options->base_url);
+  set_text (members, "notice", options->notice);
   json_object_set_new (members, "profile",
                        json_string (ow_network_profile_to_string (options->profile)));
   json_object_set (members, "hosts", (json_t *) hosts);
@@ -69,24 +80,21 @@ ow_session_events_wall (const char *state,
 
   json_object_set_new (members, "state", json_string (state));
   json_object_set_new (members, "level", json_string (ow_level_to_string (level)));
-  if (reason != NULL)
-    {
-      g_autofree char *text = ow_text_from_bytes (reason, -1);
-
-      json_object_set_new (members, "reason", json_string (text));
-    }
+  set_text (members, "reason", reason);
   return members;
 }
 
 json_t *
 ow_session_events_ended (const GError *error,
-                         int           status)
+                         int           status,
+                         gboolean      parked,
+                         gboolean      cut)
 {
   const char *outcome = "failed";
   json_t     *members = json_object ();
 
   if (error == NULL)
-    outcome = "done";
+    outcome = parked ? "parked" : "done";
   else if (g_error_matches (error, OW_ERROR, OW_ERROR_REFUSED))
     outcome = "refused";
   else if (g_error_matches (error, OW_ERROR, OW_ERROR_INTERRUPTED))
@@ -95,11 +103,9 @@ ow_session_events_ended (const GError *error,
   json_object_set_new (members, "exit",
                        json_integer (error != NULL ? ow_error_exit_status (error) : status));
   if (error != NULL)
-    {
-      g_autofree char *text = ow_text_from_bytes (error->message, -1);
-
-      json_object_set_new (members, "message", json_string (text));
-    }
+    set_text (members, "message", error->message);
+  else if (parked && cut)
+    set_text (members, "message", "A turn was cut short. It goes on with the session.");
   return members;
 }
 

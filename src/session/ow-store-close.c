@@ -119,7 +119,7 @@ close_session (OwStore     *self,
         return FALSE;
     }
   ended = json_object ();
-  json_object_set_new (ended, "outcome", json_string ("stopped"));
+  json_object_set_new (ended, "outcome", json_string ("interrupted"));
   json_object_set_new (ended, "exit", json_integer (130));
   json_object_set_new (ended, "message",
                        json_string ("The program ended before the session did."));

@@ -7,7 +7,7 @@
 
 #include "session/ow-store.h"
 
-/* Shared by the two files of OwStore. */
+/* Shared by the files of OwStore and with OwSession. */
 
 /* Runs statements that return nothing. */
 gboolean      ow_store_exec         (OwStore *self, const char *sql, GError **error);
@@ -15,3 +15,7 @@ gboolean      ow_store_exec         (OwStore *self, const char *sql, GError **er
 sqlite3_stmt *ow_store_prepare      (OwStore *self, const char *sql, GError **error);
 /* The database's last error as one of ours. */
 void          ow_store_set_error    (OwStore *self, const char *what, GError **error);
+/* FALSE with @error for a session that is not there, runs, or is damaged. @what: what was
+ * to be done, such as "go on with". */
+gboolean      ow_store_check_ended  (OwStore *self, const char *session, const char *what,
+                                     GError **error);

@@ -39,6 +39,10 @@ static const char * const migrations[] = {
   "  session TEXT NOT NULL REFERENCES sessions (id), seq INTEGER NOT NULL,"
   "  json TEXT NOT NULL, PRIMARY KEY (session, seq)) WITHOUT ROWID;"
   "CREATE INDEX sessions_by_start ON sessions (started);",
+  "ALTER TABLE sessions ADD COLUMN model TEXT NOT NULL DEFAULT '';"
+  "UPDATE sessions SET model = coalesce ((SELECT CASE WHEN json_valid (json)"
+  "  THEN json_extract (json, '$.model') END FROM events"
+  "  WHERE events.session = sessions.id AND seq = 1), '');",
 };
 
 static void
@@ -302,31 +306,68 @@ bind_text (sqlite3_stmt *statement,
   sqlite3_bind_text (statement, index, text != NULL ? text : "", -1, SQLITE_TRANSIENT);
 }
 
+/* Who runs a session, and how, as parameters 1 to 7. */
+static void
+bind_run (sqlite3_stmt  *statement,
+          const OwEvent *event)
+{
+  g_autofree char *start = g_strdup_printf ("%" G_GINT64_FORMAT,
+                                            ow_event_get_int (event, "pid_start", 0));
+
+  bind_text (statement, 1, ow_event_get_session (event));
+  bind_text (statement, 2, ow_event_get_string (event, "provider"));
+  bind_text (statement, 3, ow_event_get_string (event, "level"));
+  sqlite3_bind_int64 (statement, 4, ow_event_get_int (event, "pid", 0));
+  bind_text (statement, 5, start);
+  bind_text (statement, 6, ow_event_get_string (event, "boot_id"));
+  bind_text (statement, 7, ow_event_get_string (event, "model"));
+}
+
 static gboolean
 insert_session (OwStore  *self,
                 OwEvent  *event,
                 GError  **error)
 {
   static const char insert[] =
-    "INSERT INTO sessions (id, started, state, provider, level, pid, pid_start, boot_id)"
-    " VALUES (?1, ?2, 'running', ?3, ?4, ?5, ?6, ?7)";
+    "INSERT INTO sessions (id, state, provider, level, pid, pid_start, boot_id, model, started)"
+    " VALUES (?1, 'running', ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
   sqlite3_stmt *statement = ow_store_prepare (self, insert, error);
-  json_t           *json;
-  g_autofree char  *start = NULL;
+  json_t       *json;
 
   if (statement == NULL)
     return FALSE;
   json = ow_event_to_json (event);
-  start = g_strdup_printf ("%" G_GINT64_FORMAT, ow_event_get_int (event, "pid_start", 0));
-  bind_text (statement, 1, ow_event_get_session (event));
-  bind_text (statement, 2, ow_json_get_string (json, "time", ""));
-  bind_text (statement, 3, ow_event_get_string (event, "provider"));
-  bind_text (statement, 4, ow_event_get_string (event, "level"));
-  sqlite3_bind_int64 (statement, 5, ow_event_get_int (event, "pid", 0));
-  bind_text (statement, 6, start);
-  bind_text (statement, 7, ow_event_get_string (event, "boot_id"));
+  bind_run (statement, event);
+  bind_text (statement, 8, ow_json_get_string (json, "time", ""));
   json_decref (json);
   return step_done (self, statement, "The session could not be stored", error);
+}
+
+/* The one place where it is decided who goes on with a session: whoever finds it ended,
+ * within the transaction that makes it run again. */
+static gboolean
+reopen_session (OwStore  *self,
+                OwEvent  *event,
+                GError  **error)
+{
+  static const char update[] =
+    "UPDATE sessions SET state = 'running', provider = ?2, level = ?3, pid = ?4, pid_start = ?5,"
+    " boot_id = ?6, model = ?7 WHERE id = ?1 AND state NOT IN ('running', 'damaged')"
+    " AND (SELECT max (seq) FROM events WHERE session = ?1) = ?8";
+  sqlite3_stmt *statement = ow_store_prepare (self, update, error);
+
+  if (statement == NULL)
+    return FALSE;
+  bind_run (statement, event);
+  sqlite3_bind_int64 (statement, 8, (sqlite3_int64) ow_event_get_seq (event) - 1);
+  if (!step_done (self, statement, "The session could not be stored", error))
+    return FALSE;
+  if (sqlite3_changes (self->database) == 1)
+    return TRUE;
+  ow_error_set (error, OW_ERROR_REFUSED, "The session cannot go on here",
+                "it was taken up or deleted by somebody else meanwhile",
+                "See `openworker sessions list`.");
+  return FALSE;
 }
 
 static gboolean
@@ -388,6 +429,8 @@ store_event (OwStore  *self,
 
   if (kind == OW_EVENT_SESSION_STARTED && !insert_session (self, event, error))
     return FALSE;
+  if (kind == OW_EVENT_SESSION_RESUMED && !reopen_session (self, event, error))
+    return FALSE;
   if (!insert_event (self, event, error))
     return FALSE;
   if (kind == OW_EVENT_USER_MESSAGE || kind == OW_EVENT_TOOL_ASKED)
@@ -437,9 +480,9 @@ ow_store_list (OwStore  *self,
                GError  **error)
 {
   static const char * const keys[] = { "session", "started", "title", "state", "provider",
-                                       "level" };
+                                       "level", "model" };
   static const char query[] =
-    "SELECT id, started, title, state, provider, level FROM sessions"
+    "SELECT id, started, title, state, provider, level, model FROM sessions"
     " ORDER BY started DESC, rowid DESC";
   sqlite3_stmt *statement;
   json_t *sessions;
@@ -496,6 +539,17 @@ restore_row (OwEventList   *list,
   return FALSE;
 }
 
+static void
+set_unknown (const char  *session,
+             GError     **error)
+{
+  g_autofree char *shown = ow_text_visible (session);
+  g_autofree char *name = ow_text_shorten (shown, MAX_NAME_CHARS, TRUE);
+
+  ow_error_setf (error, OW_ERROR_USAGE, "See `openworker sessions list`.",
+                 "There is no session %s", name);
+}
+
 OwEventList *
 ow_store_load (OwStore     *self,
                const char  *session,
@@ -525,14 +579,90 @@ ow_store_load (OwStore     *self,
   sqlite3_finalize (statement);
   if (!good)
     return NULL;
-  if (ow_event_list_get_n (list) == 0)
-    {
-      g_autofree char *shown = ow_text_visible (session);
-      g_autofree char *name = ow_text_shorten (shown, MAX_NAME_CHARS, TRUE);
+  if (ow_event_list_get_n (list) > 0)
+    return g_steal_pointer (&list);
+  set_unknown (session, error);
+  return NULL;
+}
 
-      ow_error_setf (error, OW_ERROR_USAGE, "See `openworker sessions list`.",
-                     "There is no session %s", name);
-      return NULL;
+/* (transfer full) NULL without an error: there is no such session. */
+static char *
+read_state (OwStore     *self,
+            const char  *session,
+            GError     **error)
+{
+  static const char query[] = "SELECT state FROM sessions WHERE id = ?1";
+  sqlite3_stmt *statement = ow_store_prepare (self, query, error);
+  char *state = NULL;
+  int   status;
+
+  if (statement == NULL)
+    return NULL;
+  bind_text (statement, 1, session);
+  status = sqlite3_step (statement);
+  if (status == SQLITE_ROW)
+    state = g_strdup ((const char *) sqlite3_column_text (statement, 0));
+  else if (status != SQLITE_DONE)
+    ow_store_set_error (self, "The session could not be read", error);
+  sqlite3_finalize (statement);
+  return state;
+}
+
+gboolean
+ow_store_check_ended (OwStore     *self,
+                      const char  *session,
+                      const char  *what,
+                      GError     **error)
+{
+  g_autoptr (GError) cause = NULL;
+  g_autofree char *state = read_state (self, session, &cause);
+
+  if (cause != NULL)
+    {
+      g_propagate_error (error, g_steal_pointer (&cause));
+      return FALSE;
     }
-  return g_steal_pointer (&list);
+  if (state == NULL)
+    {
+      set_unknown (session, error);
+      return FALSE;
+    }
+  if (!g_str_equal (state, "running"))
+    return TRUE;
+  ow_error_setf (error, OW_ERROR_REFUSED, "End it first, or wait for its end.",
+                 "Session %s runs now: there is nothing to %s", session, what);
+  return FALSE;
+}
+
+static gboolean
+delete_rows (OwStore     *self,
+             const char  *sql,
+             const char  *session,
+             GError     **error)
+{
+  sqlite3_stmt *statement = ow_store_prepare (self, sql, error);
+
+  if (statement == NULL)
+    return FALSE;
+  bind_text (statement, 1, session);
+  return step_done (self, statement, "The session could not be deleted", error);
+}
+
+gboolean
+ow_store_delete (OwStore     *self,
+                 const char  *session,
+                 GError     **error)
+{
+  g_return_val_if_fail (OW_IS_STORE (self), FALSE);
+  g_return_val_if_fail (session != NULL, FALSE);
+
+  if (!ow_store_exec (self, "BEGIN IMMEDIATE", error))
+    return FALSE;
+  if (ow_store_check_ended (self, session, "delete", error) &&
+      delete_rows (self, "DELETE FROM events WHERE session = ?1", session, error) &&
+      delete_rows (self, "DELETE FROM sessions WHERE id = ?1", session, error) &&
+      ow_store_exec (self, "COMMIT", error))
+    return TRUE;
+  ow_store_exec (self, "ROLLBACK", NULL);
+  return FALSE;
 }

@@ -85,7 +85,7 @@ test_ended (void)
     { OW_ERROR_TIMED_OUT, "failed", 1 },
     { OW_ERROR_DATA, "failed", 1 },
   };
-  json_t *done = ow_session_events_ended (NULL, 7);
+  json_t *done = ow_session_events_ended (NULL, 7, FALSE, FALSE);
 
   g_assert_cmpstr (ow_json_get_string (done, "outcome", ""), ==, "done");
   g_assert_cmpint (ow_json_get_int (done, "exit", -1), ==, 7);
@@ -96,7 +96,7 @@ test_ended (void)
       json_t *members;
 
       ow_error_set (&error, ends[i].kind, "It went wrong", "for a reason", NULL);
-      members = ow_session_events_ended (error, 7);
+      members = ow_session_events_ended (error, 7, FALSE, FALSE);
       g_assert_cmpstr (ow_json_get_string (members, "outcome", ""), ==, ends[i].outcome);
       g_assert_cmpint (ow_json_get_int (members, "exit", -1), ==, ends[i].exit);
       g_assert_cmpstr (ow_json_get_string (members, "message", ""), ==, error->message);

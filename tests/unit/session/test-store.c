@@ -506,7 +506,7 @@ test_interrupted (Fixture       *fixture,
       guint n = ow_event_list_get_n (list);
 
       g_test_message ("%s", owners[i].session);
-      g_assert_cmpstr (state, ==, owners[i].gone ? "stopped" : "running");
+      g_assert_cmpstr (state, ==, owners[i].gone ? "interrupted" : "running");
       g_assert_cmpuint (n, ==, owners[i].gone ? 10 : 8);
       if (!owners[i].gone)
         continue;
@@ -573,7 +573,7 @@ test_damaged_session (Fixture       *fixture,
   bad_state = state_of (store, "bad");
   good_state = state_of (store, "good");
   g_assert_cmpstr (bad_state, ==, "damaged");
-  g_assert_cmpstr (good_state, ==, "stopped");
+  g_assert_cmpstr (good_state, ==, "interrupted");
 }
 
 /* Killed between any two events: what was stored is there, and the store opens. */

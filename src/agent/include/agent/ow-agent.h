@@ -39,6 +39,11 @@ gboolean ow_agent_read_instructions_finish (OwAgent *self, GAsyncResult *result,
 /* Says something to the agent while it works: an event at once, read with its next step. FALSE:
  * no turn runs, or it could not be stored. */
 gboolean ow_agent_steer           (OwAgent *self, const char *text, GError **error);
+/* A turn runs, and was not stopped yet. */
+gboolean ow_agent_is_working      (OwAgent *self);
+/* The last turn failed in a way that nothing may follow: an event or a record could not be
+ * written, or the tool host is gone. */
+gboolean ow_agent_is_broken       (OwAgent *self);
 /* Appends the user's message (@text NULL: nothing, the turn that was cut short goes on) and works until the turn ends. The error is also in the
  * turn-ended event: OW_ERROR_INTERRUPTED when it was stopped through @cancellable,
  * OW_ERROR_FAILED at a limit. Whatever ended it, each call that the model asked for

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#pragma once
+
+#include "agent/ow-agent.h"
+#include "sandbox/ow-sandbox.h"
+#include "session/ow-session.h"
+
+/* Shared by the files of OwSession: ow-session.c makes one, ow-session-run.c runs it. */
+
+typedef enum {
+  OW_SESSION_NEW,
+  OW_SESSION_STARTING,  /* the wall goes up */
+  OW_SESSION_READING,   /* the project's own instructions */
+  OW_SESSION_WAITING,   /* for ow_session_say() */
+  OW_SESSION_WORKING,   /* a turn, or the one call of exec */
+  OW_SESSION_LEAVING,   /* the wall comes down */
+  OW_SESSION_ENDED,
+} OwSessionPhase;
+
+struct _OwSession {
+  GObject parent_instance;
+
+  OwAudit          *audit;        /* (owned) */
+  OwEventList      *events;       /* (owned) */
+  OwConsent        *consent;      /* (owned) */
+  OwSandbox        *sandbox;      /* (owned) (nullable) gone once it is down */
+  OwModel          *model;        /* (owned) (nullable) */
+  OwAgent          *agent;        /* (owned) (nullable) while the wall is up */
+  json_t           *folders;      /* (owned) as in session-started */
+  json_t           *hosts;        /* (owned) */
+  char             *model_name;   /* (owned) (nullable) */
+  char             *base_url;     /* (owned) (nullable) */
+  char             *notice;       /* (owned) (nullable) */
+  OwRecordingPlace *record;       /* (owned) (nullable) */
+  OwProviderKind    provider;
+  OwNetworkProfile  profile;
+  OwApprovePolicy   approve;
+  OwLevel           level;
+  gboolean          keep;
+  gboolean          resumed;
+
+  /* One run. */
+  OwSessionPhase    phase;
+  GTask            *task;         /* (owned) (nullable) */
+  json_t           *argv;         /* (owned) (nullable) the one call of exec */
+  GCancellable     *stop;         /* (owned) everything awaited hangs on it */
+  GCancellable     *turn;         /* (owned) (nullable) the running turn */
+  gulong            stop_handler;
+  GError           *error;        /* (owned) (nullable) the first, which the session ends with */
+  int               status;
+  guint             n_refusals;
+  GHashTable       *noticed;      /* (owned) notices said, so that each is said once */
+  gboolean          open_turn;    /* words of the person, or a turn cut short, wait for a turn */
+  gboolean          ending;       /* asked to end: no turn begins any more */
+  gboolean          parked;
+  gboolean          wall_up;
+};
+
+/* The first error is the session's (stolen); whatever runs is brought to its end. */
+void     ow_session_fail          (OwSession *self, GError *error);
+/* FALSE: the session has failed with it. Steals @members. */
+gboolean ow_session_append        (OwSession *self, OwEventType type, json_t *members);
+void     ow_session_append_notice (OwSession *self, const char *text);
+void     ow_session_drop_sandbox  (OwSession *self);
+/* Of a session that waits and has to end: takes it down from the loop. */
+void     ow_session_leave_soon    (OwSession *self);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#pragma once
+
+#include "events/ow-event-list.h"
+
+/* What a stored list says about a session that is to go on. */
+
+/* Its folders as ow_folder_open() takes them (transfer full); a list that does not begin
+ * with them is OW_ERROR_DATA. */
+char     **ow_session_resume_folders       (OwEventList *events, GError **error);
+/* @folders, opened again, are those of the list: one whose path leads elsewhere now is
+ * refused. */
+gboolean   ow_session_resume_check_folders (OwEventList *events, const json_t *folders,
+                                            GError **error);
+/* The last turn did not come to its own end. */
+gboolean   ow_session_resume_is_cut        (OwEventList *events);
+/* What agent and person are told when it goes on at @level: lost shell state, and each call
+ * that the end of the last run interrupted. (transfer full) */
+char      *ow_session_resume_describe      (OwEventList *events, OwLevel level);

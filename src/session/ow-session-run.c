@@ -1,0 +1,605 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "ow-session-private.h"
+
+#include "base/ow-error.h"
+#include "base/ow-source.h"
+#include "base/ow-state.h"
+#include "ow-session-events-private.h"
+#include "ow-session-resume-private.h"
+#include "tools/ow-tool-call.h"
+
+/* A session's one run: the wall goes up, turns come one after the other, the wall comes
+ * down, the end is told. What the person says is stored at once, whatever the session
+ * does then, so that a program that is killed loses no words; a turn answers all that is
+ * there when it begins. */
+
+static void go_on (OwSession *self);
+
+static gboolean
+append_user_message (OwSession   *self,
+                     const char  *text,
+                     GError     **error)
+{
+  g_autoptr (OwEvent) event = NULL;
+  json_t *members = json_object ();
+
+  json_object_set_new (members, "text", json_string (text));
+  event = ow_event_list_append (self->events, OW_EVENT_USER_MESSAGE, members, error);
+  return event != NULL;
+}
+
+/* The last event is what faces wait for: one that the store does not take is announced
+ * all the same. */
+static void
+append_end (OwSession *self)
+{
+  gboolean cut = self->parked && self->open_turn;
+
+  if (ow_session_append (self, OW_EVENT_SESSION_ENDED,
+                         ow_session_events_ended (self->error, self->status, self->parked, cut)))
+    return;
+  ow_event_list_set_sink (self->events, NULL, NULL, NULL);
+  ow_session_append (self, OW_EVENT_SESSION_ENDED,
+                     ow_session_events_ended (self->error, self->status, FALSE, FALSE));
+}
+
+static void
+end_session (OwSession *self)
+{
+  g_autoptr (GTask) task = g_steal_pointer (&self->task);
+  GError *error = NULL;
+
+  self->phase = OW_SESSION_ENDED;
+  if (self->stop_handler != 0)
+    g_signal_handler_disconnect (g_task_get_cancellable (task), self->stop_handler);
+  self->stop_handler = 0;
+  if (self->record != NULL && !ow_recording_write (self->events, self->record, &error))
+    ow_session_fail (self, g_steal_pointer (&error));
+  /* Before the end is told, so that "done" is not said of what is not recorded. */
+  if (!ow_audit_sync (self->audit, &error))
+    ow_session_fail (self, g_steal_pointer (&error));
+  append_end (self);
+  if (!ow_audit_sync (self->audit, &error))
+    ow_session_fail (self, g_steal_pointer (&error));
+  ow_state_reach ("session-ended");
+  if (self->error != NULL)
+    g_task_return_error (task, g_error_copy (self->error));
+  else
+    g_task_return_boolean (task, TRUE);
+}
+
+static void
+on_stopped (GObject      *source,
+            GAsyncResult *result,
+            gpointer      user_data)
+{
+  g_autoptr (OwSession) self = user_data;
+  g_autoptr (GError) error = NULL;
+  gboolean down;
+
+  down = ow_sandbox_stop_finish (OW_SANDBOX (source), result, &error);
+  if (self->wall_up)
+    ow_session_append (self, OW_EVENT_WALL,
+                       ow_session_events_wall ("down", self->level,
+                                               down ? NULL : error->message));
+  self->wall_up = FALSE;
+  if (!down)
+    ow_session_fail (self, g_steal_pointer (&error));
+  ow_session_drop_sandbox (self);
+  end_session (self);
+}
+
+/* However the work ended, the wall comes down, and nobody can stop that. */
+static void
+take_down (OwSession *self)
+{
+  self->phase = OW_SESSION_LEAVING;
+  ow_consent_close (self->consent);
+  g_clear_object (&self->agent);
+  ow_sandbox_stop_async (self->sandbox, on_stopped, g_object_ref (self));
+}
+
+static gboolean
+on_leave (gpointer user_data)
+{
+  OwSession *self = user_data;
+
+  if (self->phase == OW_SESSION_WAITING)
+    take_down (self);
+  return G_SOURCE_REMOVE;
+}
+
+void
+ow_session_leave_soon (OwSession *self)
+{
+  ow_source_idle (G_PRIORITY_DEFAULT, on_leave, g_object_ref (self), g_object_unref);
+}
+
+/* In a kept session a turn may fail without the session: the model was not to be reached,
+ * a limit, a stop. What could not be recorded ends both. */
+static void
+take_turn_error (OwSession *self,
+                 GError    *error)
+{
+  g_autoptr (GError) owned = error;
+
+  if (self->parked && g_error_matches (error, OW_ERROR, OW_ERROR_INTERRUPTED))
+    self->open_turn = TRUE;
+  else if (!self->keep || self->ending || ow_agent_is_broken (self->agent))
+    ow_session_fail (self, g_steal_pointer (&owned));
+}
+
+static void
+on_turn_ended (GObject      *source,
+               GAsyncResult *result,
+               gpointer      user_data)
+{
+  g_autoptr (OwSession) self = user_data;
+  GError *error = NULL;
+
+  g_clear_object (&self->turn);
+  if (!ow_agent_run_turn_finish (OW_AGENT (source), result, &error))
+    take_turn_error (self, error);
+  else if (!self->keep && !self->open_turn && !ow_model_check_done (self->model, &error))
+    ow_session_fail (self, error);
+  go_on (self);
+}
+
+static void
+begin_turn (OwSession *self)
+{
+  self->phase = OW_SESSION_WORKING;
+  self->open_turn = FALSE;
+  self->turn = g_cancellable_new ();
+  ow_agent_run_turn_async (self->agent, NULL, self->turn, on_turn_ended, g_object_ref (self));
+}
+
+/* Nothing runs now. */
+static void
+go_on (OwSession *self)
+{
+  if (self->error != NULL || self->ending)
+    take_down (self);
+  else if (self->open_turn)
+    begin_turn (self);
+  else if (self->keep)
+    self->phase = OW_SESSION_WAITING;
+  else
+    take_down (self);
+}
+
+static void
+on_instructions_read (GObject      *source,
+                      GAsyncResult *result,
+                      gpointer      user_data)
+{
+  g_autoptr (OwSession) self = user_data;
+  GError *error = NULL;
+
+  if (!ow_agent_read_instructions_finish (OW_AGENT (source), result, &error))
+    ow_session_fail (self, error);
+  go_on (self);
+}
+
+static void
+start_agent (OwSession *self)
+{
+  g_autofree char *prompt = NULL;
+
+  prompt = ow_agent_describe_environment (self->folders, self->level,
+                                          ow_network_profile_to_string (self->profile),
+                                          self->hosts);
+  self->agent = ow_agent_new (self->events, self->consent, self->audit,
+                              OW_TOOL_HOST (self->sandbox), self->model, prompt, NULL);
+  self->phase = OW_SESSION_READING;
+  ow_agent_read_instructions_async (self->agent, self->stop, on_instructions_read,
+                                    g_object_ref (self));
+}
+
+static void
+read_exec_result (OwSession          *self,
+                  const OwToolResult *result)
+{
+  GError *error = NULL;
+
+  if (result->outcome == OW_OUTCOME_OK && (result->signal > 0 || result->exit_status >= 0))
+    {
+      self->status = result->signal > 0 ? 128 + result->signal : result->exit_status;
+      return;
+    }
+  /* What the runner left out, or gave as no status at all, must not pass for success. */
+  if (result->outcome == OW_OUTCOME_OK)
+    ow_error_set (&error, OW_ERROR_FAILED, "It is not known how the command ended",
+                  "the runner's answer holds no exit status", NULL);
+  else if (result->outcome == OW_OUTCOME_DENIED)
+    ow_error_set (&error, OW_ERROR_REFUSED, "The command did not run", result->text, NULL);
+  else if (result->outcome == OW_OUTCOME_CANCELLED)
+    ow_error_set (&error, OW_ERROR_INTERRUPTED, "The command was stopped", NULL, NULL);
+  else
+    ow_error_set (&error, OW_ERROR_FAILED, result->outcome == OW_OUTCOME_INTERRUPTED
+                  ? "The command was interrupted" : "The command could not be run",
+                  result->text, NULL);
+  ow_session_fail (self, error);
+}
+
+static void
+on_exec_ended (GObject      *source,
+               GAsyncResult *result,
+               gpointer      user_data)
+{
+  g_autoptr (OwSession) self = user_data;
+  g_autoptr (OwToolResult) outcome = NULL;
+  GError *error = NULL;
+
+  outcome = ow_tool_call_run_finish (OW_TOOL_CALL (source), result, &error);
+  if (outcome == NULL)
+    ow_session_fail (self, error);
+  else
+    read_exec_result (self, outcome);
+  take_down (self);
+}
+
+static void
+run_exec (OwSession *self)
+{
+  g_autoptr (OwToolCall) call = NULL;
+  json_t *arguments = json_object ();
+
+  self->phase = OW_SESSION_WORKING;
+  json_object_set (arguments, "argv", self->argv);
+  json_object_set_new (arguments, "timeout_s", json_integer (0));
+  call = ow_tool_call_new (self->events, self->consent, self->audit,
+                           OW_TOOL_HOST (self->sandbox), "exec", arguments, NULL);
+  json_decref (arguments);
+  ow_tool_call_run_async (call, self->stop, on_exec_ended, g_object_ref (self));
+}
+
+/* Whatever a start that was stopped says, what happened is that a person stopped it. */
+static void
+take_start_error (OwSession *self,
+                  GError    *error)
+{
+  g_autoptr (GError) owned = error;
+
+  if (self->ending && self->parked)
+    return;
+  if (self->ending)
+    {
+      g_clear_error (&owned);
+      ow_error_set (&owned, OW_ERROR_INTERRUPTED, "The session was stopped",
+                    "before its sandbox was there", NULL);
+    }
+  ow_session_fail (self, g_steal_pointer (&owned));
+}
+
+static void
+on_started (GObject      *source,
+            GAsyncResult *result,
+            gpointer      user_data)
+{
+  g_autoptr (OwSession) self = user_data;
+  GError *error = NULL;
+
+  if (!ow_sandbox_start_finish (OW_SANDBOX (source), result, &error))
+    {
+      take_start_error (self, error);
+      take_down (self);
+      return;
+    }
+  self->wall_up = TRUE;
+  ow_session_append (self, OW_EVENT_WALL, ow_session_events_wall ("up", self->level, NULL));
+  if (ow_sandbox_get_notice (self->sandbox) != NULL)
+    ow_session_append_notice (self, ow_sandbox_get_notice (self->sandbox));
+  if (self->error != NULL || self->ending)
+    take_down (self);
+  else if (self->argv != NULL)
+    run_exec (self);
+  else
+    start_agent (self);
+}
+
+/* Ends what runs, for a session that is asked to end. */
+static void
+break_off (OwSession *self)
+{
+  self->ending = TRUE;
+  switch (self->phase)
+    {
+    case OW_SESSION_STARTING:
+    case OW_SESSION_READING:
+      g_cancellable_cancel (self->stop);
+      break;
+    case OW_SESSION_WORKING:
+      g_cancellable_cancel (self->turn != NULL ? self->turn : self->stop);
+      break;
+    case OW_SESSION_WAITING:
+      ow_session_leave_soon (self);
+      break;
+    default:
+      break;
+    }
+}
+
+static void
+on_cancelled (GCancellable *cancellable,
+              OwSession    *self)
+{
+  GError *error = NULL;
+
+  if (self->phase == OW_SESSION_WAITING)
+    {
+      ow_error_set (&error, OW_ERROR_INTERRUPTED, "The session was stopped", NULL, NULL);
+      ow_session_fail (self, error);
+    }
+  break_off (self);
+}
+
+static gboolean
+append_beginning (OwSession *self)
+{
+  g_autofree char *notice = NULL;
+  OwSessionOptions options = {
+    .provider = self->provider,
+    .profile = self->profile,
+    .model_name = self->model_name,
+    .base_url = self->base_url,
+    .notice = self->notice,
+    .approve = self->approve,
+  };
+
+  if (!self->resumed)
+    return ow_session_append (self, OW_EVENT_SESSION_STARTED,
+                              ow_session_events_started (&options, self->level, self->folders,
+                                                         self->hosts));
+  notice = ow_session_resume_describe (self->events, self->level);
+  if (!ow_session_append (self, OW_EVENT_SESSION_RESUMED,
+                          ow_session_events_started (&options, self->level, NULL, self->hosts)))
+    return FALSE;
+  ow_session_append_notice (self, notice);
+  return TRUE;
+}
+
+/* @text (nullable): the person's first words of this run. */
+static void
+start (OwSession  *self,
+       GTask      *task,
+       const char *text)
+{
+  GCancellable *cancellable = g_task_get_cancellable (task);
+  GError *error = NULL;
+
+  g_task_set_check_cancellable (task, FALSE);
+  self->phase = OW_SESSION_STARTING;
+  if (!append_beginning (self))
+    {
+      /* Not stored: nothing was started, and there is nothing to end. */
+      self->phase = OW_SESSION_ENDED;
+      ow_session_drop_sandbox (self);
+      g_task_return_error (task, g_error_copy (self->error));
+      return;
+    }
+  ow_state_reach ("session-stored");
+  self->task = g_object_ref (task);
+  if (text != NULL && !append_user_message (self, text, &error))
+    ow_session_fail (self, error);
+  self->open_turn = self->open_turn || text != NULL;
+  if (cancellable != NULL)
+    self->stop_handler = g_signal_connect (cancellable, "cancelled",
+                                           G_CALLBACK (on_cancelled), self);
+  if (g_cancellable_is_cancelled (cancellable))
+    break_off (self);
+  if (self->error != NULL)
+    {
+      /* Stored but not recorded: nothing is started. */
+      end_session (self);
+      return;
+    }
+  ow_sandbox_start_async (self->sandbox, self->stop, on_started, g_object_ref (self));
+}
+
+static gboolean
+check_unused (OwSession *self,
+              GTask     *task)
+{
+  GError *error = NULL;
+
+  if (self->phase == OW_SESSION_NEW)
+    return TRUE;
+  ow_error_set (&error, OW_ERROR_FAILED, "The session was already used",
+                "it is run once", "Start another session.");
+  g_task_return_error (task, error);
+  return FALSE;
+}
+
+void
+ow_session_run_async (OwSession           *self,
+                      const char          *task_text,
+                      GCancellable        *cancellable,
+                      GAsyncReadyCallback  callback,
+                      gpointer             user_data)
+{
+  g_autoptr (GTask) task = NULL;
+  GError *error = NULL;
+  gboolean good;
+
+  g_return_if_fail (OW_IS_SESSION (self));
+
+  task = g_task_new (self, cancellable, callback, user_data);
+  g_task_set_source_tag (task, ow_session_run_async);
+  if (!check_unused (self, task))
+    return;
+  good = task_text != NULL ? *task_text != '\0' && g_utf8_validate (task_text, -1, NULL)
+                           : self->resumed;
+  if (self->model == NULL || !good)
+    {
+      ow_error_set (&error, OW_ERROR_USAGE, "There is nothing to run",
+                    self->model == NULL ? "no model was given"
+                                        : "the task is empty or not valid UTF-8",
+                    "Give a task, and a model with --model.");
+      g_task_return_error (task, error);
+      return;
+    }
+  start (self, task, task_text);
+}
+
+gboolean
+ow_session_run_finish (OwSession     *self,
+                       GAsyncResult  *result,
+                       GError       **error)
+{
+  g_return_val_if_fail (g_task_is_valid (result, self), FALSE);
+
+  return g_task_propagate_boolean (G_TASK (result), error);
+}
+
+void
+ow_session_exec_async (OwSession           *self,
+                       const char * const  *argv,
+                       GCancellable        *cancellable,
+                       GAsyncReadyCallback  callback,
+                       gpointer             user_data)
+{
+  g_autoptr (GTask) task = NULL;
+  GError   *error = NULL;
+  gboolean  good = TRUE;
+
+  g_return_if_fail (OW_IS_SESSION (self));
+  g_return_if_fail (argv != NULL);
+
+  task = g_task_new (self, cancellable, callback, user_data);
+  g_task_set_source_tag (task, ow_session_exec_async);
+  if (!check_unused (self, task))
+    return;
+  self->argv = json_array ();
+  for (gsize i = 0; argv[i] != NULL; i++)
+    {
+      json_t *word = json_string (argv[i]);
+
+      good = good && word != NULL;
+      json_array_append_new (self->argv, word);
+    }
+  if (!good || json_array_size (self->argv) == 0)
+    {
+      ow_error_set (&error, OW_ERROR_USAGE, "There is nothing to run",
+                    good ? "no command was given" : "the command is not valid UTF-8",
+                    "Give the command after --.");
+      g_task_return_error (task, error);
+      return;
+    }
+  start (self, task, NULL);
+}
+
+gboolean
+ow_session_exec_finish (OwSession     *self,
+                        GAsyncResult  *result,
+                        int           *status,
+                        GError       **error)
+{
+  g_return_val_if_fail (g_task_is_valid (result, self), FALSE);
+
+  if (status != NULL)
+    *status = self->status;
+  return g_task_propagate_boolean (G_TASK (result), error);
+}
+
+gboolean
+ow_session_is_working (OwSession *self)
+{
+  g_return_val_if_fail (OW_IS_SESSION (self), FALSE);
+
+  switch (self->phase)
+    {
+    case OW_SESSION_STARTING:
+    case OW_SESSION_READING:
+      return self->open_turn || self->argv != NULL;
+    case OW_SESSION_WORKING:
+      return TRUE;
+    default:
+      return FALSE;
+    }
+}
+
+static gboolean
+check_can_be_told (OwSession   *self,
+                   const char  *text,
+                   GError     **error)
+{
+  if (self->model == NULL || self->argv != NULL)
+    ow_error_set (error, OW_ERROR_USAGE, "The session cannot be told anything",
+                  "it runs a single command and has no agent", NULL);
+  else if (*text == '\0' || !g_utf8_validate (text, -1, NULL))
+    ow_error_set (error, OW_ERROR_USAGE, "There is nothing to say",
+                  "the text is empty or not valid UTF-8", NULL);
+  else if (self->phase == OW_SESSION_NEW || self->ending || self->error != NULL ||
+           self->phase >= OW_SESSION_LEAVING)
+    ow_error_set (error, OW_ERROR_REFUSED, "The session cannot be told anything now",
+                  "it is ending", "Wait for its end, then say it to go on with the session.");
+  else
+    return TRUE;
+  return FALSE;
+}
+
+gboolean
+ow_session_say (OwSession   *self,
+                const char  *text,
+                gboolean    *now,
+                GError     **error)
+{
+  g_return_val_if_fail (OW_IS_SESSION (self), FALSE);
+  g_return_val_if_fail (text != NULL, FALSE);
+
+  if (!check_can_be_told (self, text, error))
+    return FALSE;
+  *now = self->agent != NULL && ow_agent_is_working (self->agent);
+  if (*now)
+    return ow_agent_steer (self->agent, text, error);
+  if (!append_user_message (self, text, error))
+    return FALSE;
+  self->open_turn = TRUE;
+  if (self->phase == OW_SESSION_WAITING)
+    begin_turn (self);
+  return TRUE;
+}
+
+/* Before its turn has begun: nothing answers what was said so far. */
+static void
+drop_open_turn (OwSession *self)
+{
+  json_t *members = json_object ();
+
+  self->open_turn = FALSE;
+  json_object_set_new (members, "reason", json_string ("stopped"));
+  json_object_set_new (members, "message", json_string ("The turn was stopped before it began."));
+  ow_session_append (self, OW_EVENT_TURN_ENDED, members);
+}
+
+gboolean
+ow_session_stop_turn (OwSession *self)
+{
+  g_return_val_if_fail (OW_IS_SESSION (self), FALSE);
+
+  if (!ow_session_is_working (self))
+    return FALSE;
+  if (!self->keep || self->argv != NULL)
+    break_off (self);
+  else if (self->turn != NULL)
+    g_cancellable_cancel (self->turn);
+  else
+    drop_open_turn (self);
+  return TRUE;
+}
+
+void
+ow_session_end (OwSession *self,
+                gboolean   park)
+{
+  g_return_if_fail (OW_IS_SESSION (self));
+
+  if (self->ending || self->phase == OW_SESSION_NEW || self->phase >= OW_SESSION_LEAVING)
+    return;
+  /* The one call of exec cannot be gone on with. */
+  self->parked = park && self->argv == NULL;
+  break_off (self);
+}
