@@ -41,6 +41,20 @@ OwConfigTomlState  ow_config_toml_get_texts (OwConfigToml  *self,
                                              GPtrArray    **values,
                                              guint         *line);
 
+/* How many tables a list at the top level has; one item that is no table is WRONG_TYPE. */
+OwConfigTomlState  ow_config_toml_count_tables   (OwConfigToml  *self,
+                                                  const char    *key,
+                                                  guint         *n,
+                                                  guint         *line);
+
+/* A text in one of them. Where it is absent @line is the table's. */
+OwConfigTomlState  ow_config_toml_get_table_text (OwConfigToml  *self,
+                                                  const char    *key,
+                                                  guint          index,
+                                                  const char    *name,
+                                                  char         **value,
+                                                  guint         *line);
+
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (OwConfigToml, ow_config_toml_free)
 
 G_END_DECLS

@@ -189,3 +189,59 @@ ow_config_toml_get_texts (OwConfigToml  *self,
 
   return OW_CONFIG_TOML_FOUND;
 }
+
+OwConfigTomlState
+ow_config_toml_count_tables (OwConfigToml *self,
+                             const char   *key,
+                             guint        *n,
+                             guint        *line)
+{
+  const toml::node *node = self->table.get (key);
+
+  *n = 0;
+  if (node == nullptr)
+    return OW_CONFIG_TOML_ABSENT;
+
+  *line = node->source ().begin.line;
+  const auto *array = node->as_array ();
+  if (array == nullptr)
+    return OW_CONFIG_TOML_WRONG_TYPE;
+
+  for (const toml::node &item : *array)
+    if (!item.is_table ())
+      {
+        *line = item.source ().begin.line;
+        return OW_CONFIG_TOML_WRONG_TYPE;
+      }
+  *n = static_cast<guint> (array->size ());
+
+  return OW_CONFIG_TOML_FOUND;
+}
+
+OwConfigTomlState
+ow_config_toml_get_table_text (OwConfigToml  *self,
+                               const char    *key,
+                               guint          index,
+                               const char    *name,
+                               char         **value,
+                               guint         *line)
+{
+  const toml::node *list = self->table.get (key);
+  const toml::array *array = list != nullptr ? list->as_array () : nullptr;
+  const toml::node *item = array != nullptr ? array->get (index) : nullptr;
+  const toml::table *table = item != nullptr ? item->as_table () : nullptr;
+
+  if (table == nullptr)
+    return OW_CONFIG_TOML_WRONG_TYPE;
+
+  const toml::node *node = table->get (name);
+  *line = (node != nullptr ? node : table)->source ().begin.line;
+  if (node == nullptr)
+    return OW_CONFIG_TOML_ABSENT;
+  const auto *text = node->as_string ();
+  if (text == nullptr)
+    return OW_CONFIG_TOML_WRONG_TYPE;
+  *value = copy_text (text->get ());
+
+  return OW_CONFIG_TOML_FOUND;
+}

@@ -10,19 +10,8 @@
 #include "base/ow-error.h"
 #include "base/ow-file.h"
 #include "base/ow-text.h"
+#include "ow-config-private.h"
 #include "ow-config-toml-private.h"
-
-#define MAX_BYTES (1024 * 1024)
-#define NEXT      "Mend the file: until then sessions on this machine are refused."
-
-struct _OwConfig
-{
-  GObject parent_instance;
-
-  OwProviderKind    provider;
-  OwNetworkProfile  profile;
-  GPtrArray        *extra_hosts;  /* (owned) of OwHost */
-};
 
 G_DEFINE_FINAL_TYPE (OwConfig, ow_config, G_TYPE_OBJECT)
 
@@ -43,6 +32,7 @@ ow_config_finalize (GObject *object)
   OwConfig *self = OW_CONFIG (object);
 
   g_clear_pointer (&self->extra_hosts, g_ptr_array_unref);
+  g_clear_pointer (&self->models, g_ptr_array_unref);
 
   G_OBJECT_CLASS (ow_config_parent_class)->finalize (object);
 }
@@ -57,6 +47,7 @@ static void
 ow_config_init (OwConfig *self)
 {
   self->extra_hosts = g_ptr_array_new_with_free_func ((GDestroyNotify) ow_host_free);
+  self->models = g_ptr_array_new_with_free_func ((GDestroyNotify) ow_model_settings_free);
 }
 
 const char *
@@ -89,17 +80,17 @@ ow_network_profile_to_string (OwNetworkProfile profile)
   return profile_names[profile];
 }
 
-static gboolean
-fail (const char  *path,
-      guint        line,
-      const char  *why,
-      GError     **error)
+gboolean
+ow_config_fail (const char  *path,
+                guint        line,
+                const char  *why,
+                GError     **error)
 {
   g_autofree char *what = line > 0 ? g_strdup_printf ("Cannot use %s, line %u", path, line)
                                    : g_strdup_printf ("Cannot use %s", path);
   g_autofree char *shown = ow_text_visible (why);
 
-  ow_error_set (error, OW_ERROR_DATA, what, shown, NEXT);
+  ow_error_set (error, OW_ERROR_DATA, what, shown, OW_CONFIG_NEXT);
   return FALSE;
 }
 
@@ -121,7 +112,7 @@ read_provider (OwConfig      *self,
   why = g_strdup_printf ("sandbox_provider is %s%.40s%s; it can be \"openshell\", \"bubblewrap\" "
                          "or \"direct\"", text != NULL ? "\"" : "", text != NULL ? text : "no text",
                          text != NULL ? "\"" : "");
-  return fail (path, line, why, error);
+  return ow_config_fail (path, line, why, error);
 }
 
 static gboolean
@@ -148,7 +139,7 @@ read_profile (OwConfig      *self,
   why = g_strdup_printf ("sandbox_network_profile is %s%.40s%s; it can be \"strict\" or "
                          "\"standard\"", text != NULL ? "\"" : "",
                          text != NULL ? text : "no text", text != NULL ? "\"" : "");
-  return fail (path, line, why, error);
+  return ow_config_fail (path, line, why, error);
 }
 
 static gboolean
@@ -164,8 +155,8 @@ read_hosts (OwConfig      *self,
   if (state == OW_CONFIG_TOML_ABSENT)
     return TRUE;
   if (state == OW_CONFIG_TOML_WRONG_TYPE)
-    return fail (path, line, "sandbox_extra_hosts is a list of texts, such as "
-                 "[\"example.com\", \"example.org:8443\"]", error);
+    return ow_config_fail (path, line, "sandbox_extra_hosts is a list of texts, such as "
+                           "[\"example.com\", \"example.org:8443\"]", error);
 
   for (guint i = 0; i < texts->len; i++)
     {
@@ -174,7 +165,7 @@ read_hosts (OwConfig      *self,
       OwHost *host = ow_host_parse (text->text, &reason);
 
       if (host == NULL)
-        return fail (path, text->line, reason->message, error);
+        return ow_config_fail (path, text->line, reason->message, error);
       g_ptr_array_add (self->extra_hosts, host);
     }
 
@@ -208,44 +199,55 @@ parse (const char  *path,
 
   if (nul != NULL)
     {
-      fail (path, count_lines (text, (gsize) (nul - text)), "it holds a NUL, so it is damaged",
-            error);
+      ow_config_fail (path, count_lines (text, (gsize) (nul - text)),
+                      "it holds a NUL, so it is damaged",
+                      error);
       return NULL;
     }
 
   toml = ow_config_toml_parse (length > 0 ? text : "", length, &line, &why);
   if (toml == NULL)
-    fail (path, line, why, error);
+    ow_config_fail (path, line, why, error);
 
   return toml;
+}
+
+OwConfig *
+ow_config_parse (const char  *path,
+                 GBytes      *content,
+                 GError     **error)
+{
+  g_autoptr (OwConfig) self = g_object_new (OW_TYPE_CONFIG, NULL);
+  g_autoptr (OwConfigToml) toml = parse (path, content, error);
+
+  if (toml == NULL || !read_provider (self, toml, path, error) ||
+      !read_profile (self, toml, path, error) || !read_hosts (self, toml, path, error) ||
+      !ow_config_models_read (self, toml, path, error))
+    return NULL;
+
+  return g_steal_pointer (&self);
 }
 
 OwConfig *
 ow_config_load (const char  *path,
                 GError     **error)
 {
-  g_autoptr (OwConfig) self = g_object_new (OW_TYPE_CONFIG, NULL);
   g_autoptr (GBytes) content = NULL;
-  g_autoptr (OwConfigToml) toml = NULL;
   g_autoptr (GError) reason = NULL;
   struct stat st;
 
   /* Only a name that is not there means "nothing set": a link to nowhere is a fault. */
   if (lstat (path, &st) < 0 && errno == ENOENT)
-    return g_steal_pointer (&self);
+    return g_object_new (OW_TYPE_CONFIG, NULL);
 
-  content = ow_file_read (path, MAX_BYTES, &reason);
+  content = ow_file_read (path, OW_CONFIG_MAX_BYTES, &reason);
   if (content == NULL)
     {
-      ow_error_set (error, OW_ERROR_DATA, reason->message, NULL, NEXT);
+      ow_error_set (error, OW_ERROR_DATA, reason->message, NULL, OW_CONFIG_NEXT);
       return NULL;
     }
-  toml = parse (path, content, error);
-  if (toml == NULL || !read_provider (self, toml, path, error) ||
-      !read_profile (self, toml, path, error) || !read_hosts (self, toml, path, error))
-    return NULL;
 
-  return g_steal_pointer (&self);
+  return ow_config_parse (path, content, error);
 }
 
 OwProviderKind

@@ -6,9 +6,9 @@
 #include <gio/gio.h>
 
 /* The keys of models: in the Secret Service (the only user of libsecret), each bound to the
- * address it is for, else from OPENWORKER_API_KEY. The thread of the engine; nothing waits longer than 5 s for a keyring, and
- * a keyring that is locked, absent or silent is a state, not an error of the program: nothing is ever
- * prompted for here. */
+ * address it is for, else from OPENWORKER_API_KEY. The thread of the engine; nothing waits
+ * longer than 5 s for a keyring, and a keyring that is locked, absent or silent is a state,
+ * not an error of the program: nothing is ever prompted for here. */
 
 typedef enum {
   OW_KEY_NONE,         /* the keyring answered and has none */
@@ -27,9 +27,15 @@ const char *ow_key_state_describe  (OwKeyState state);
  * environment, and its bytes out of what /proc shows of it. */
 void        ow_keys_take_environment (void);
 
-/* The key for @base_url: the keyring's, else the environment's. @state says where it is from, or why there is
- * none from the keyring. (transfer full) (nullable) to be freed by ow_keys_free(). NULL with @error
- * only when cancelled. */
+/* Whether @key can be one: at most 8,192 printable ASCII characters and no space. FALSE with a
+ * sentence (OW_ERROR_USAGE) that does not hold it. */
+gboolean    ow_keys_check             (const char *key, GError **error);
+/* FALSE with a sentence when what OPENWORKER_API_KEY held was none, and so is not used. */
+gboolean    ow_keys_check_environment (GError **error);
+
+/* The key for @base_url: the keyring's, else the environment's. @state says where it is from,
+ * or why there is none from the keyring. (transfer full) (nullable) to be freed by
+ * ow_keys_free(). NULL with @error only when cancelled. */
 void        ow_keys_lookup_async   (const char *base_url, GCancellable *cancellable,
                                     GAsyncReadyCallback callback, gpointer user_data);
 char       *ow_keys_lookup_finish  (GAsyncResult *result, OwKeyState *state, GError **error);

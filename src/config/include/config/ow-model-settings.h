@@ -24,9 +24,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (OwModelSettings, ow_model_settings_free)
 GPtrArray             *ow_config_get_models  (OwConfig *self);
 const OwModelSettings *ow_config_find_model  (OwConfig *self, const char *name); /* (nullable) */
 
-/* Edits of the file: every byte that is not the entry's stays (comments, order, line ends, BOM,
- * mode; a link is followed once), the change is atomic, a backup is kept as config.toml.bak, and a file that is broken is not
- * edited. An entry of that name that is there: OW_ERROR_USAGE; none to remove: likewise. */
+/* Edits of the file: every byte that is not the entry's stays (comments, order, line ends,
+ * BOM, mode; a link is followed once), the change is atomic, a backup is kept as
+ * config.toml.bak, and a file that is broken is not edited. An entry of that name that is
+ * there, values that cannot be, and none to remove: OW_ERROR_USAGE. Blocking, for moments. */
 gboolean ow_config_add_model    (const char *path, const OwModelSettings *settings,
                                  GError **error);
 gboolean ow_config_remove_model (const char *path, const char *name, GError **error);

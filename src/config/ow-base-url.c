@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "ow-base-url-private.h"
+
+#include <string.h>
+
+#define MAX_CHARS 2048
+
+static gboolean
+is_plain (const char *text)
+{
+  for (const char *p = text; *p != '\0'; p++)
+    if (*p <= ' ' || *p >= 0x7f || strchr ("\"'<>\\^`{|}", *p) != NULL)
+      return FALSE;
+
+  return TRUE;
+}
+
+static gboolean
+is_http (const char *scheme)
+{
+  return g_ascii_strcasecmp (scheme, "http") == 0 || g_ascii_strcasecmp (scheme, "https") == 0;
+}
+
+/* NULL with @why set when there is a fault. */
+static GUri *
+parse (const char  *text,
+       const char **why)
+{
+  g_autoptr (GUri) uri = NULL;
+  const char *authority = strstr (text, "://");
+
+  *why = NULL;
+  if (*text == '\0' || strlen (text) > MAX_CHARS)
+    *why = "an address has 1 to 2,048 characters";
+  else if (!is_plain (text))
+    *why = "it has a space, or a character that is not written in an address as it is";
+  else if (authority != NULL && memchr (authority + 3, '@', strcspn (authority + 3, "/?#")) != NULL)
+    *why = "a name or password in an address would be stored and shown in the clear: a key is "
+           "kept in the keyring";
+  if (*why != NULL)
+    return NULL;
+
+  uri = g_uri_parse (text, G_URI_FLAGS_NONE, NULL);
+  if (uri == NULL || !is_http (g_uri_get_scheme (uri)) || g_uri_get_host (uri) == NULL ||
+      *g_uri_get_host (uri) == '\0' || g_uri_get_port (uri) == 0)
+    *why = "an address begins with http:// or https:// and a host, such as "
+           "\"https://models.example/v1\"";
+  else if (strpbrk (text, "?#") != NULL)
+    *why = "an address ends with its path: no \"?\" and no \"#\"";
+
+  return *why == NULL ? g_steal_pointer (&uri) : NULL;
+}
+
+char *
+ow_base_url_find_fault (const char *text)
+{
+  const char *why;
+  g_autoptr (GUri) uri = parse (text, &why);
+
+  return g_strdup (why);
+}
+
+char *
+ow_base_url_canonical (const char *text)
+{
+  const char *why;
+  g_autoptr (GUri) uri = parse (text, &why);
+  g_autofree char *scheme = NULL;
+  g_autofree char *host = NULL;
+  g_autofree char *path = NULL;
+  int port;
+  gsize length;
+
+  if (uri == NULL)
+    return NULL;
+
+  scheme = g_ascii_strdown (g_uri_get_scheme (uri), -1);
+  host = g_ascii_strdown (g_uri_get_host (uri), -1);
+  path = g_strdup (g_uri_get_path (uri));
+  port = g_uri_get_port (uri);
+  if (port == (strcmp (scheme, "http") == 0 ? 80 : 443))
+    port = -1;
+  length = strlen (path);
+  while (length > 0 && path[length - 1] == '/')
+    path[--length] = '\0';
+
+  return g_uri_join (G_URI_FLAGS_NONE, scheme, NULL, host, port, path, NULL, NULL);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#pragma once
+
+#include "config/ow-model-settings.h"
+#include "ow-config-toml-private.h"
+
+G_BEGIN_DECLS
+
+#define OW_CONFIG_MAX_BYTES (1024 * 1024)
+#define OW_CONFIG_NEXT      "Mend the file: until then sessions on this machine are refused."
+
+struct _OwConfig
+{
+  GObject parent_instance;
+
+  OwProviderKind    provider;
+  OwNetworkProfile  profile;
+  GPtrArray        *extra_hosts;  /* (owned) of OwHost */
+  GPtrArray        *models;       /* (owned) of OwModelSettings */
+};
+
+/* What is read from the file's bytes; @path is for the sentences. */
+OwConfig *ow_config_parse       (const char    *path,
+                                 GBytes        *content,
+                                 GError       **error);
+
+/* The sentence for a fault in the file. Always FALSE. */
+gboolean  ow_config_fail        (const char    *path,
+                                 guint          line,
+                                 const char    *why,
+                                 GError       **error);
+
+gboolean  ow_config_models_read (OwConfig      *self,
+                                 OwConfigToml  *toml,
+                                 const char    *path,
+                                 GError       **error);
+
+G_END_DECLS
