@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: The OpenWorker authors */
 
-#include "agent/ow-agent.h"
+#include "ow-agent-private.h"
 
 #include "base/ow-error.h"
-#include "base/ow-source.h"
 #include "base/ow-state.h"
+#include "base/ow-text.h"
 #include "ow-agent-history-private.h"
 #include "tools/ow-tool-call.h"
 #include "tools/ow-tool-def.h"
@@ -13,45 +13,14 @@
 #define DEFAULT_MAX_CALLS 200
 #define DEFAULT_MAX_SECONDS 3600
 
-typedef enum { TURN_GOES_ON, TURN_DONE, TURN_STOPPED, TURN_LIMIT, TURN_FAILED } TurnEnd;
-
-struct _OwAgent {
-  GObject parent_instance;
-
-  OwEventList   *events;   /* (owned) */
-  OwConsent     *consent;  /* (owned) */
-  OwAudit       *audit;    /* (owned) */
-  OwToolHost    *host;     /* (owned) */
-  OwModel       *model;    /* (owned) */
-  char          *prompt;   /* (owned) */
-  json_t        *tools;    /* (owned) */
-  OwAgentLimits  limits;
-
-  /* One turn. Everything awaited in it hangs on @stop: once that is cancelled, what
-   * runs comes to its end, the calls still to make end at once as cancelled, and the
-   * turn ends with @end. */
-  GTask         *task;         /* (owned) (nullable) NULL: no turn */
-  GCancellable  *stop;         /* (owned) (nullable) */
-  gulong         stop_handler; /* on the caller's cancellable */
-  GSource       *deadline;     /* (owned) (nullable) */
-  json_t        *calls;        /* (owned) (nullable) what the model asks for now */
-  size_t         next_call;
-  guint          n_calls;
-  TurnEnd        end;
-  GError        *error;        /* (owned) (nullable) the first one */
-  gboolean       broken;
-};
-
 G_DEFINE_FINAL_TYPE (OwAgent, ow_agent, G_TYPE_OBJECT)
-
-static void ask_model (OwAgent *self);
-static void run_next_call (OwAgent *self);
 
 static void
 ow_agent_finalize (GObject *object)
 {
   OwAgent *self = OW_AGENT (object);
 
+  g_clear_pointer (&self->stream, ow_agent_stream_free);
   g_clear_object (&self->events);
   g_clear_object (&self->consent);
   g_clear_object (&self->audit);
@@ -97,6 +66,7 @@ ow_agent_new (OwEventList         *events,
   self->audit = g_object_ref (audit);
   self->host = g_object_ref (host);
   self->model = g_object_ref (model);
+  self->stream = ow_agent_stream_new (events);
   self->prompt = g_strdup (system_prompt);
   self->tools = ow_tool_def_for_model ();
   if (limits != NULL)
@@ -108,11 +78,10 @@ ow_agent_new (OwEventList         *events,
   return self;
 }
 
-/* The first reason counts: what follows from it is not told in its place. */
-static void
-set_end (OwAgent *self,
-         TurnEnd  end,
-         GError  *error)
+void
+ow_agent_set_end (OwAgent        *self,
+                  OwAgentTurnEnd  end,
+                  GError         *error)
 {
   g_autoptr (GError) owned = error;
 
@@ -131,20 +100,16 @@ on_stop (GCancellable *cancellable,
   GError *error = NULL;
 
   ow_error_set (&error, OW_ERROR_INTERRUPTED, "The turn was stopped", NULL, NULL);
-  set_end (self, TURN_STOPPED, error);
+  ow_agent_set_end (self, TURN_STOPPED, error);
 }
 
-static gboolean
-on_deadline (gpointer user_data)
+/* Nothing may follow what could not be written down. */
+static void
+fail_broken (OwAgent *self,
+             GError  *error)
 {
-  OwAgent *self = user_data;
-  GError  *error = NULL;
-
-  ow_source_clear (&self->deadline);
-  ow_error_setf (&error, OW_ERROR_FAILED, "Ask it to go on where it stopped.",
-                 "The turn reached its limit of %u seconds", self->limits.max_seconds);
-  set_end (self, TURN_LIMIT, error);
-  return G_SOURCE_REMOVE;
+  self->broken = TRUE;
+  ow_agent_set_end (self, TURN_FAILED, error);
 }
 
 static void
@@ -158,7 +123,7 @@ append_notice (OwAgent    *self,
   json_object_set_new (members, "text", json_string (text));
   event = ow_event_list_append (self->events, OW_EVENT_NOTICE, members, &error);
   if (event == NULL)
-    set_end (self, TURN_FAILED, error);
+    fail_broken (self, error);
 }
 
 static void
@@ -173,6 +138,7 @@ append_turn_ended (OwAgent *self)
   if (self->error != NULL)
     json_object_set_new (members, "message", json_string (self->error->message));
   event = ow_event_list_append (self->events, OW_EVENT_TURN_ENDED, members, &error);
+  self->broken = self->broken || event == NULL;
   if (event == NULL && self->error == NULL)
     self->error = g_steal_pointer (&error);
 }
@@ -186,15 +152,17 @@ finish_turn (OwAgent *self)
   if (self->stop_handler != 0)
     g_signal_handler_disconnect (g_task_get_cancellable (task), self->stop_handler);
   self->stop_handler = 0;
-  ow_source_clear (&self->deadline);
+  ow_agent_limit_end (self);
   json_decref (self->calls);
   self->calls = NULL;
 
   /* Reads were recorded without waiting for the disk: now is the time (REQ-E02). */
-  if (!ow_audit_sync (self->audit, &error) && self->error == NULL)
+  if (!ow_audit_sync (self->audit, &error))
     {
+      self->broken = TRUE;
       self->end = TURN_FAILED;
-      self->error = g_steal_pointer (&error);
+      if (self->error == NULL)
+        self->error = g_steal_pointer (&error);
     }
   append_turn_ended (self);
   ow_state_reach ("turn-ended");
@@ -229,52 +197,10 @@ on_call_ended (GObject      *source,
 
   outcome = ow_tool_call_run_finish (OW_TOOL_CALL (source), result, &error);
   if (outcome == NULL)
-    {
-      self->broken = TRUE;
-      set_end (self, TURN_FAILED, error);
-    }
+    fail_broken (self, error);
   else
     note_lost_state (self, outcome);
-  run_next_call (self);
-}
-
-static void
-check_call_limit (OwAgent *self)
-{
-  GError *error = NULL;
-
-  if (self->n_calls < self->limits.max_calls)
-    return;
-  ow_error_setf (&error, OW_ERROR_FAILED, "Ask it to go on where it stopped.",
-                 "The turn reached its limit of %u tool calls", self->limits.max_calls);
-  set_end (self, TURN_LIMIT, error);
-}
-
-/* One after the other, in the order asked. Of a turn that has ended the rest still go
- * through OwToolCall, which ends them as cancelled without asking anyone, so that
- * each has its event. */
-static void
-run_next_call (OwAgent *self)
-{
-  g_autoptr (OwToolCall) call = NULL;
-  const json_t *asked;
-
-  if (self->next_call >= json_array_size (self->calls))
-    {
-      if (self->end == TURN_GOES_ON)
-        ask_model (self);
-      else
-        finish_turn (self);
-      return;
-    }
-  asked = json_array_get (self->calls, self->next_call++);
-  check_call_limit (self);
-  self->n_calls++;
-  call = ow_tool_call_new (self->events, self->consent, self->audit, self->host,
-                           ow_json_get_string (asked, "name", ""),
-                           json_object_get (asked, "arguments"),
-                           ow_json_get_string (asked, "id", ""));
-  ow_tool_call_run_async (call, self->stop, on_call_ended, g_object_ref (self));
+  ow_agent_next_step (self);
 }
 
 /* Ids tell the results apart, so each call needs one of its own. */
@@ -289,33 +215,130 @@ calls_are_usable (const json_t *calls)
       const char   *id = ow_json_get_string (call, "id", "");
 
       if (*id == '\0' || !json_is_string (json_object_get (call, "name")) ||
+          json_object_get (call, "arguments") == NULL ||
           !g_hash_table_add (ids, (gpointer) id))
         return FALSE;
     }
   return json_is_array (calls);
 }
 
+/* The person said something since the model was asked. */
+static gboolean
+has_unread (OwAgent *self)
+{
+  for (guint i = ow_event_list_get_n (self->events); i > self->n_asked; i--)
+    {
+      if (ow_event_get_kind (ow_event_list_get (self->events, i - 1)) == OW_EVENT_USER_MESSAGE)
+        return TRUE;
+    }
+  return FALSE;
+}
+
+/* Steals the references. @cut (nullable): why it is not whole; it has no calls then. */
 static gboolean
 append_model_message (OwAgent      *self,
-                      OwModelTurn  *turn,
+                      const char   *text,
+                      json_t       *calls,
+                      const char   *finish,
+                      const char   *cut,
+                      json_t       *usage,
                       GError      **error)
 {
   g_autoptr (OwEvent) event = NULL;
-  json_t *members;
+  g_autofree char *valid = ow_text_from_bytes (text != NULL ? text : "", -1);
+  json_t *members = json_object ();
 
-  if (!calls_are_usable (turn->tool_calls))
+  json_object_set_new (members, "text", json_string (valid));
+  json_object_set_new (members, "tool_calls", calls);
+  json_object_set_new (members, "finish", json_string (finish));
+  if (cut != NULL)
     {
-      ow_error_set (error, OW_ERROR_DATA, "The model's answer cannot be used",
-                    "its tool calls have no names or no ids of their own", NULL);
-      return FALSE;
+      g_autofree char *why = ow_text_from_bytes (cut, -1);
+
+      json_object_set_new (members, "cut", json_string (why));
     }
-  members = json_object ();
-  json_object_set_new (members, "text", json_string (turn->text != NULL ? turn->text : ""));
-  json_object_set (members, "tool_calls", turn->tool_calls);
-  json_object_set_new (members, "finish",
-                       json_string (turn->finish != NULL ? turn->finish : "stop"));
+  if (json_is_object (usage))
+    json_object_set (members, "usage", usage);
+  /* Whoever reads this later has to know what this message could not answer. */
+  if (has_unread (self))
+    json_object_set_new (members, OW_AGENT_SEEN_MEMBER, json_integer (self->n_asked));
   event = ow_event_list_append (self->events, OW_EVENT_MODEL_MESSAGE, members, error);
   return event != NULL;
+}
+
+/* Of an answer that did not come whole nothing runs, whatever it may hold. */
+static void
+take_cut (OwAgent     *self,
+          const char  *text,
+          const char  *cut,
+          json_t      *usage)
+{
+  GError *error = NULL;
+
+  if (!append_model_message (self, text, json_array (), "cut", cut, usage, &error))
+    fail_broken (self, error);
+}
+
+/* @turn (nullable) came, or @error, when the turn had been stopped already: nothing new
+ * begins, and what could be read of the answer is kept. */
+static void
+take_after_stop (OwAgent     *self,
+                 OwModelTurn *turn)
+{
+  const char *text = ow_agent_stream_get_text (self->stream);
+
+  if (*text == '\0' && turn != NULL && turn->text != NULL)
+    text = turn->text;
+  if (*text != '\0')
+    take_cut (self, text, "stopped", turn != NULL ? turn->usage : NULL);
+}
+
+static void
+take_error (OwAgent *self,
+            GError  *error)
+{
+  const char *text = ow_agent_stream_get_text (self->stream);
+
+  if (*text != '\0')
+    take_cut (self, text, error->message, NULL);
+  ow_agent_set_end (self, TURN_FAILED, error);
+}
+
+static void
+take_turn (OwAgent     *self,
+           OwModelTurn *turn)
+{
+  GError *error = NULL;
+
+  if (turn->cut != NULL)
+    {
+      take_cut (self, turn->text, turn->cut, turn->usage);
+      ow_error_set (&error, OW_ERROR_FAILED, "The model's answer was cut, so nothing of it ran",
+                    turn->cut, NULL);
+      ow_agent_set_end (self, TURN_FAILED, error);
+      return;
+    }
+  if (!calls_are_usable (turn->tool_calls))
+    {
+      ow_error_set (&error, OW_ERROR_DATA, "The model's answer cannot be used",
+                    "its tool calls have no names or no ids of their own", NULL);
+      ow_agent_set_end (self, TURN_FAILED, error);
+      return;
+    }
+  if (!append_model_message (self, turn->text, json_incref (turn->tool_calls),
+                             turn->finish != NULL ? turn->finish : "stop", NULL, turn->usage,
+                             &error))
+    {
+      fail_broken (self, error);
+      return;
+    }
+  ow_state_reach ("model-answered");
+  json_decref (self->calls);
+  self->calls = json_incref (turn->tool_calls);
+  self->next_call = 0;
+  /* What was said meanwhile is answered before the turn ends. */
+  if (json_array_size (turn->tool_calls) == 0 && !has_unread (self))
+    ow_agent_set_end (self, TURN_DONE, NULL);
 }
 
 static void
@@ -328,30 +351,15 @@ on_model_answered (GObject      *source,
   GError *error = NULL;
 
   turn = ow_model_complete_finish (OW_MODEL (source), result, &error);
-  /* A turn that was stopped meanwhile takes no new calls from the model. */
+  ow_agent_stream_flush (self->stream);
   if (self->end != TURN_GOES_ON)
-    {
-      g_clear_error (&error);
-      finish_turn (self);
-      return;
-    }
-  if (turn == NULL || !append_model_message (self, turn, &error))
-    {
-      set_end (self, TURN_FAILED, error);
-      finish_turn (self);
-      return;
-    }
-  ow_state_reach ("model-answered");
-  if (json_array_size (turn->tool_calls) == 0)
-    {
-      set_end (self, TURN_DONE, NULL);
-      finish_turn (self);
-      return;
-    }
-  json_decref (self->calls);
-  self->calls = json_incref (turn->tool_calls);
-  self->next_call = 0;
-  run_next_call (self);
+    take_after_stop (self, turn);
+  else if (turn == NULL)
+    take_error (self, g_steal_pointer (&error));
+  else
+    take_turn (self, turn);
+  g_clear_error (&error);
+  ow_agent_next_step (self);
 }
 
 static void
@@ -359,10 +367,49 @@ ask_model (OwAgent *self)
 {
   json_t *history = ow_agent_history_make (self->events, self->prompt);
 
-  ow_model_complete_async (self->model, history, self->tools, NULL, NULL, self->stop,
-                           on_model_answered, g_object_ref (self));
+  /* Gone on with after its last words were stored: they were the answer. */
+  if (ow_agent_history_is_answered (history))
+    {
+      json_decref (history);
+      ow_agent_set_end (self, TURN_DONE, NULL);
+      finish_turn (self);
+      return;
+    }
+  self->n_asked = ow_event_list_get_n (self->events);
+  ow_agent_stream_reset (self->stream);
+  ow_model_complete_async (self->model, history, self->tools, ow_agent_stream_take, self->stream,
+                           self->stop, on_model_answered, g_object_ref (self));
   json_decref (history);
   ow_state_reach ("model-asked");
+}
+
+/* One after the other, in the order asked. Of a turn that has ended the rest still go
+ * through OwToolCall, which ends them as cancelled without asking anyone, so that
+ * each has its event. */
+void
+ow_agent_next_step (OwAgent *self)
+{
+  gboolean more = self->next_call < json_array_size (self->calls);
+  g_autoptr (OwToolCall) call = NULL;
+  const json_t *asked;
+
+  if (self->end == TURN_GOES_ON && ow_agent_limit_pause (self, more))
+    return;
+  if (!more)
+    {
+      if (self->end == TURN_GOES_ON)
+        ask_model (self);
+      else
+        finish_turn (self);
+      return;
+    }
+  asked = json_array_get (self->calls, self->next_call++);
+  self->n_calls++;
+  call = ow_tool_call_new (self->events, self->consent, self->audit, self->host,
+                           ow_json_get_string (asked, "name", ""),
+                           json_object_get (asked, "arguments"),
+                           ow_json_get_string (asked, "id", ""));
+  ow_tool_call_run_async (call, self->stop, on_call_ended, g_object_ref (self));
 }
 
 static gboolean
@@ -410,29 +457,6 @@ ow_agent_steer (OwAgent     *self,
 }
 
 void
-ow_agent_read_instructions_async (OwAgent             *self,
-                                  GCancellable        *cancellable,
-                                  GAsyncReadyCallback  callback,
-                                  gpointer             user_data)
-{
-  g_autoptr (GTask) task = g_task_new (self, cancellable, callback, user_data);
-
-  g_task_set_source_tag (task, ow_agent_read_instructions_async);
-  g_task_set_check_cancellable (task, FALSE);
-  g_task_return_boolean (task, TRUE);
-}
-
-gboolean
-ow_agent_read_instructions_finish (OwAgent       *self,
-                                   GAsyncResult  *result,
-                                   GError       **error)
-{
-  g_return_val_if_fail (g_task_is_valid (result, self), FALSE);
-
-  return g_task_propagate_boolean (G_TASK (result), error);
-}
-
-void
 ow_agent_run_turn_async (OwAgent             *self,
                          const char          *text,
                          GCancellable        *cancellable,
@@ -465,13 +489,13 @@ ow_agent_run_turn_async (OwAgent             *self,
   self->end = TURN_GOES_ON;
   self->n_calls = 0;
   self->next_call = 0;
-  self->deadline = ow_source_timeout (self->limits.max_seconds * 1000, on_deadline, self, NULL);
+  ow_agent_limit_start (self);
   ow_state_reach ("turn-started");
   if (cancellable != NULL)
     self->stop_handler = g_signal_connect (cancellable, "cancelled", G_CALLBACK (on_stop), self);
   if (g_cancellable_is_cancelled (cancellable))
     on_stop (cancellable, self);
-  run_next_call (self);
+  ow_agent_next_step (self);
 }
 
 gboolean
@@ -491,5 +515,5 @@ ow_agent_fail (OwAgent      *self,
   g_return_if_fail (OW_IS_AGENT (self));
 
   if (self->task != NULL)
-    set_end (self, TURN_FAILED, g_error_copy (error));
+    ow_agent_set_end (self, TURN_FAILED, g_error_copy (error));
 }

@@ -14,7 +14,7 @@ struct _OwReplayModel {
   GObject parent_instance;
 
   OwReplayFile *file; /* (owned) */
-  guint         next; /* index of the turn to answer with */
+  guint         next; /* index of the turn to answer with, as the last conversation had it */
 };
 
 static void ow_replay_model_iface_init (OwModelInterface *iface);
@@ -100,7 +100,7 @@ check_results (OwReplayModel *self,
   size_t        n = json_array_size (history);
   size_t        first = n;
 
-  if (self->next == 0)
+  if (self->next == 0 || self->next > self->file->turns->len)
     return TRUE;
   turn = g_ptr_array_index (self->file->turns, self->next - 1);
   while (first > 0)
@@ -136,6 +136,24 @@ check_results (OwReplayModel *self,
   return TRUE;
 }
 
+/* The conversation itself says where it is, so that one that goes on after the program has
+ * ended goes on at the right turn. What was cut short is none of the recording's. */
+static guint
+count_answers (const json_t *history)
+{
+  guint n = 0;
+
+  for (size_t i = 0; i < json_array_size (history); i++)
+    {
+      const json_t *entry = json_array_get (history, i);
+
+      if (g_str_equal (ow_json_get_string (entry, "role", ""), "assistant") &&
+          !ow_json_get_bool (entry, "cut", FALSE))
+        n++;
+    }
+  return n;
+}
+
 static OwModelTurn *
 next_turn (OwReplayModel *self,
            const json_t  *history,
@@ -144,6 +162,7 @@ next_turn (OwReplayModel *self,
   OwReplayTurn *recorded;
   OwModelTurn  *turn;
 
+  self->next = count_answers (history);
   if (!check_results (self, history, error))
     return NULL;
   if (self->next >= self->file->turns->len)

@@ -142,7 +142,9 @@ on_turn_ended (GObject      *source,
   g_clear_object (&self->turn);
   if (!ow_agent_run_turn_finish (OW_AGENT (source), result, &error))
     take_turn_error (self, error);
-  else if (!self->keep && !self->open_turn && !ow_model_check_done (self->model, &error))
+  /* Of a recording that is gone on with only the rest was asked for. */
+  else if (!self->keep && !self->resumed && !self->open_turn &&
+           !ow_model_check_done (self->model, &error))
     ow_session_fail (self, error);
   go_on (self);
 }

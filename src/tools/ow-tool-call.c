@@ -27,6 +27,7 @@ struct _OwToolCall {
   char            *id;          /* (owned) (nullable) NULL: the kernel gave no random bytes */
   char            *tool;        /* (owned) as it stands in the events */
   char            *model_call;  /* (owned) (nullable) */
+  char            *purpose;     /* (owned) (nullable) */
   json_t          *arguments;   /* (owned) */
   char            *approval;    /* (owned) (nullable) before consent */
   GTask           *task;        /* (owned) (nullable) while it runs */
@@ -51,6 +52,7 @@ ow_tool_call_finalize (GObject *object)
   g_free (self->id);
   g_free (self->tool);
   g_free (self->model_call);
+  g_free (self->purpose);
   g_free (self->approval);
   json_decref (self->arguments);
   G_OBJECT_CLASS (ow_tool_call_parent_class)->finalize (object);
@@ -98,6 +100,16 @@ ow_tool_call_new (OwEventList  *events,
   self->arguments = arguments != NULL ? json_deep_copy (arguments) : json_object ();
   self->level = ow_tool_host_get_level (host);
   return self;
+}
+
+void
+ow_tool_call_set_purpose (OwToolCall *self,
+                          const char *purpose)
+{
+  g_return_if_fail (OW_IS_TOOL_CALL (self));
+
+  g_free (self->purpose);
+  self->purpose = g_strdup (purpose);
 }
 
 OwToolCallState
@@ -487,6 +499,8 @@ ow_tool_call_run_async (OwToolCall          *self,
   members = call_members (self, TRUE);
   if (self->model_call != NULL)
     json_object_set_new (members, "model_call", json_string (self->model_call));
+  if (self->purpose != NULL)
+    json_object_set_new (members, "purpose", json_string (self->purpose));
   event = ow_event_list_append (self->events, OW_EVENT_TOOL_ASKED, members, &error);
   if (event == NULL)
     {

@@ -34,6 +34,8 @@ OwToolCall     *ow_tool_call_new       (OwEventList  *events,
                                         const char   *tool,
                                         const json_t *arguments,
                                         const char   *id);
+/* What the program itself makes the call for, as in tool-asked; before it runs. */
+void            ow_tool_call_set_purpose (OwToolCall *self, const char *purpose);
 void            ow_tool_call_run_async (OwToolCall          *self,
                                         GCancellable        *cancellable,
                                         GAsyncReadyCallback  callback,
