@@ -35,6 +35,9 @@ ow_card_begin (OwEvent *event)
   ow_terminal_print (g_strcmp0 (level, "direct") == 0 ? OW_STYLE_RED : OW_STYLE_GREEN, "[%s]",
                      level);
   g_print ("\n");
+  if (ow_event_get_string (event, "purpose") != NULL)
+    ow_terminal_print (OW_STYLE_DIM, "  │ (the project's own instructions, which the agent is "
+                       "told are not the person's)\n");
 }
 
 /* @diff: lines are those of a diff and bear its colours. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: The OpenWorker authors */
 
+#include <string.h>
+
 #include "ow-face-private.h"
 #include "ow-transcript-private.h"
 #include "ow-watch-private.h"
@@ -10,8 +12,10 @@ typedef struct
   char     **folders;
   char      *provider;
   char      *model;
+  char      *base_url;
   char      *approve;
   char      *record;
+  gboolean   detach;
   gboolean   json;
 } Options;
 
@@ -41,21 +45,73 @@ set_text (json_t     *params,
     json_object_set_new (params, key, json_string (text));
 }
 
+/* The engine may work in another directory than the person. */
+static void
+set_model (json_t     *params,
+           const char *model)
+{
+  static const char REPLAY[] = "replay:";
+
+  if (model != NULL && g_str_has_prefix (model, REPLAY) && model[strlen (REPLAY)] != '\0')
+    {
+      g_autofree char *path = ow_face_path (model + strlen (REPLAY));
+      g_autofree char *name = g_strconcat (REPLAY, path, NULL);
+
+      set_text (params, "model", name);
+      return;
+    }
+  set_text (params, "model", model);
+}
+
+static json_t *
+params_of (const Options *options,
+           const char    *task)
+{
+  json_t *params = json_object ();
+
+  json_object_set_new (params, "folders", ow_face_words (options->folders));
+  set_text (params, "provider", options->provider);
+  set_model (params, options->model);
+  set_text (params, "base_url", options->base_url);
+  set_text (params, "approve", options->approve);
+  if (options->record != NULL)
+    {
+      g_autofree char *path = ow_face_path (options->record);
+
+      set_text (params, "record", path);
+    }
+  set_text (params, "task", task);
+  return params;
+}
+
+static void
+print_session (OwFace       *face,
+               const json_t *result,
+               gpointer      user_data)
+{
+  g_print ("%s\n", ow_json_get_string (result, "session", ""));
+  ow_face_finish (face, 0);
+}
+
 static void
 start (OwFace        *face,
        const Options *options,
        const char    *task)
 {
-  OwWatchOptions watch = { options->json ? show_json : show_text, OW_WATCH_ASK_PERSON, NULL };
-  json_t *params = json_object ();
+  OwWatchOptions watch = { .event = options->json ? show_json : show_text, .steers = TRUE };
+  json_t *params = params_of (options, task);
 
-  json_object_set_new (params, "folders", ow_face_words (options->folders));
-  set_text (params, "provider", options->provider);
-  set_text (params, "model", options->model);
-  set_text (params, "approve", options->approve);
-  set_text (params, "record", options->record);
-  set_text (params, "task", task);
-  ow_watch_start (face, "session.start", params, &watch);
+  if (options->detach)
+    {
+      /* Somebody can come and answer. */
+      json_object_set_new (params, "interactive", json_true ());
+      face->kind = OW_FACE_CLIENT;
+      ow_face_command (face, "session.start", params, print_session, NULL);
+    }
+  else
+    {
+      ow_watch_start (ow_watch_new (face, &watch), "session.start", params);
+    }
 }
 
 static void
@@ -64,6 +120,7 @@ options_clear (Options *options)
   g_strfreev (options->folders);
   g_free (options->provider);
   g_free (options->model);
+  g_free (options->base_url);
   g_free (options->approve);
   g_free (options->record);
 }
@@ -80,11 +137,16 @@ ow_command_run (OwFace  *face,
     { "provider", 'p', 0, G_OPTION_ARG_STRING, &options.provider,
       "How commands run: bubblewrap (in a sandbox) or direct (in none)", "NAME" },
     { "model", 'm', 0, G_OPTION_ARG_STRING, &options.model,
-      "The model: replay:FILE", "NAME" },
+      "A model of “openworker model list” (the default one where none is given), openai:NAME, "
+      "or replay:FILE", "NAME" },
+    { "base-url", 'u', 0, G_OPTION_ARG_STRING, &options.base_url,
+      "Where openai:NAME is served", "URL" },
     { "approve", 'a', 0, G_OPTION_ARG_STRING, &options.approve,
       "ask, sandboxed (no question for calls behind a wall) or deny", "HOW" },
     { "record", 0, 0, G_OPTION_ARG_FILENAME, &options.record,
       "Write a recording that replay:FILE takes", "FILE" },
+    { "detach", 'd', 0, G_OPTION_ARG_NONE, &options.detach,
+      "Leave it to the engine that runs, and print the session", NULL },
     { "json", 0, 0, G_OPTION_ARG_NONE, &options.json,
       "Print events as JSON lines (docs/events.md)", NULL },
     { NULL }
@@ -103,8 +165,10 @@ ow_command_run (OwFace  *face,
     }
   if (options.folders == NULL)
     ow_face_usage (face, "“run” needs a --folder to work in.");
-  else if (options.model == NULL || *options.model == '\0')
-    ow_face_usage (face, "“run” needs a --model; in this release that is replay:FILE.");
+  else if (options.model != NULL && *options.model == '\0')
+    ow_face_usage (face, "--model needs a name, openai:NAME or replay:FILE.");
+  else if (options.record != NULL && *options.record == '\0')
+    ow_face_usage (face, "--record needs a file.");
   else if (argc != 2 || *argv[1] == '\0')
     ow_face_usage (face, "“run” takes one task, in quotes.");
   else

@@ -97,7 +97,7 @@ ow_command_sandbox_exec (OwFace  *face,
                          int      argc,
                          char   **argv)
 {
-  OwWatchOptions watch = { show_event, OW_WATCH_ALLOW_OWN_COMMAND, NULL };
+  OwWatchOptions watch = { .event = show_event, .consent = OW_WATCH_ALLOW_OWN_COMMAND };
   Exec *exec;
   g_auto (GStrv) folders = NULL;
   g_autofree char *provider = NULL;
@@ -138,5 +138,5 @@ ow_command_sandbox_exec (OwFace  *face,
   exec = g_new0 (Exec, 1);
   exec->face = face;
   watch.user_data = exec;
-  ow_watch_start (face, "session.exec", params, &watch);
+  ow_watch_start (ow_watch_new (face, &watch), "session.exec", params);
 }

@@ -5,6 +5,7 @@
 #include "events/ow-event.h"
 #include "ow-face-private.h"
 #include "ow-transcript-private.h"
+#include "ow-watch-private.h"
 
 static gboolean as_json;
 
@@ -38,12 +39,15 @@ show_list (OwFace       *face,
   ow_face_finish (face, 0);
 }
 
+static const char *shown_session; /* borrowed from argv */
+
 static void
 show_events (OwFace       *face,
              const json_t *result,
              gpointer      user_data)
 {
   const json_t *events = json_object_get (result, "events");
+  json_int_t next = ow_json_get_int (result, "next", 0);
 
   for (size_t i = 0; i < json_array_size (events); i++)
     {
@@ -63,7 +67,56 @@ show_events (OwFace       *face,
         }
       ow_transcript_print (event);
     }
+  if (next > 0)
+    ow_face_command (face, "session.show", json_pack ("{s:s, s:I}", "session", shown_session,
+                                                      "from", next), show_events, NULL);
+  else
+    ow_face_finish (face, 0);
+}
+
+static void
+show_deleted (OwFace       *face,
+              const json_t *result,
+              gpointer      user_data)
+{
+  g_print ("Session %s is deleted. The audit record keeps what it did.\n", shown_session);
   ow_face_finish (face, 0);
+}
+
+static void
+show_event (OwEvent  *event,
+            gpointer  user_data)
+{
+  if (as_json)
+    {
+      json_t *value = ow_event_to_json (event);
+
+      ow_face_print_json (value);
+      json_decref (value);
+      return;
+    }
+  ow_transcript_print (event);
+}
+
+static void
+on_resumed (OwFace       *face,
+            const json_t *result,
+            gpointer      user_data)
+{
+  ow_watch_follow (user_data, shown_session, 1);
+}
+
+/* It goes on where it was, and somebody has to be its engine. */
+static void
+resume (OwFace *face)
+{
+  OwWatchOptions options = { .event = show_event, .steers = TRUE };
+  OwWatch *watch;
+
+  face->kind = OW_FACE_COMMAND;
+  watch = ow_watch_new (face, &options);
+  ow_face_command (face, "session.resume", json_pack ("{s:s}", "session", shown_session),
+                   on_resumed, watch);
 }
 
 void
@@ -77,14 +130,21 @@ ow_command_sessions (OwFace  *face,
   };
   const char *verb = ow_face_take_verb (&argc, &argv);
 
-  if (!ow_face_parse (face, "list | show SESSION", "Lists the sessions, or shows one.", entries,
-                      FALSE, &argc, &argv))
+  if (!ow_face_parse (face, "list | show SESSION | resume SESSION | delete SESSION",
+                      "Lists the sessions, shows one, goes on with one that has ended, or deletes "
+                      "one that does not run.", entries, FALSE, &argc, &argv))
     return;
+  shown_session = argc == 2 ? argv[1] : NULL;
   if (g_strcmp0 (verb, "list") == 0 && argc == 1)
     ow_face_command (face, "session.list", NULL, show_list, NULL);
   else if (g_strcmp0 (verb, "show") == 0 && argc == 2)
     ow_face_command (face, "session.show", json_pack ("{s:s}", "session", argv[1]),
                      show_events, NULL);
+  else if (g_strcmp0 (verb, "delete") == 0 && argc == 2 && !as_json)
+    ow_face_command (face, "session.delete", json_pack ("{s:s}", "session", argv[1]),
+                     show_deleted, NULL);
+  else if (g_strcmp0 (verb, "resume") == 0 && argc == 2)
+    resume (face);
   else
-    ow_face_usage (face, "“sessions” takes “list” or “show SESSION”.");
+    ow_face_usage (face, "“sessions” takes “list”, or “show”, “resume” or “delete” and a session.");
 }

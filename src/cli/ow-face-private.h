@@ -3,15 +3,17 @@
 
 #pragma once
 
-#include "engine/ow-engine.h"
+#include "engine/ow-shared-engine.h"
 
 /* What every command of the command-line face works with: the engine, the one main
  * loop, and the exit status the loop ends with. Main thread. */
 typedef struct
 {
-  OwEngine  *engine; /* (owned) */
-  GMainLoop *loop;   /* (owned) */
-  int        status;
+  OwFaceKind      kind;   /* which engine the command needs; its own until the engine is made */
+  OwSharedEngine *engine; /* (owned) (nullable) made by ow_face_get_engine() */
+  GMainLoop      *loop;   /* (owned) */
+  int             status;
+  gboolean        parks;  /* what runs in this process is parked when it leaves, not waited for */
 } OwFace;
 
 /* A command: parses its words (argv[0] is its name), starts what it does and returns;
@@ -23,7 +25,8 @@ typedef void (*OwFaceCommand) (OwFace *face,
 /* Ends the main loop with this exit status. The first call counts. */
 void     ow_face_finish    (OwFace        *face,
                             int            status);
-/* Prints @error for a person and ends with the status of its kind. */
+/* Prints @error for a person and ends with the status of its kind; nothing more where the face
+ * has ended already. */
 void     ow_face_fail      (OwFace        *face,
                             const GError  *error);
 /* The same for a mistake in the command line, with a pointer to --help. */
@@ -45,6 +48,21 @@ const char *ow_face_take_verb (int     *argc,
                                char  ***argv);
 /* @words, NULL-terminated, as a list of texts: (new reference). */
 json_t  *ow_face_words     (char         **words);
+/* @path as it is seen from anywhere, because the engine may work elsewhere: (transfer full). */
+char    *ow_face_path      (const char    *path);
+
+/* The engine, joined or made by the first call; borrowed. Commands may be given at once. An
+ * engine that cannot be had ends the face. */
+OwEngine *ow_face_get_engine (OwFace       *face);
+/* Calls @func once it is known what the engine is (ow_face_is_alone()). */
+typedef void (*OwFaceOpened) (OwFace   *face,
+                              gpointer  user_data);
+void     ow_face_open      (OwFace        *face,
+                            OwFaceOpened   func,
+                            gpointer       user_data);
+/* There is no engine on this machine besides what this one command made for itself. */
+gboolean ow_face_is_alone  (OwFace        *face);
+
 /* Runs one engine command whose failure ends the face; @done gets the result. */
 typedef void (*OwFaceResult) (OwFace       *face,
                               const json_t *result,
@@ -54,11 +72,21 @@ void     ow_face_command   (OwFace        *face,
                             json_t        *params,
                             OwFaceResult   done,
                             gpointer       user_data);
+/* The same where a failure is only said on stderr, or with @quiet not even that. */
+void     ow_face_send      (OwFace        *face,
+                            const char    *command,
+                            json_t        *params,
+                            gboolean       quiet);
 /* Prints @value as one line of JSON on stdout. */
 void     ow_face_print_json (const json_t *value);
 
+void ow_command_approvals     (OwFace *face, int argc, char **argv);
+void ow_command_attach        (OwFace *face, int argc, char **argv);
+void ow_command_audit         (OwFace *face, int argc, char **argv);
+void ow_command_model         (OwFace *face, int argc, char **argv);
 void ow_command_run           (OwFace *face, int argc, char **argv);
 void ow_command_sandbox_exec  (OwFace *face, int argc, char **argv);
 void ow_command_sandbox_prove (OwFace *face, int argc, char **argv);
 void ow_command_sessions      (OwFace *face, int argc, char **argv);
-void ow_command_audit         (OwFace *face, int argc, char **argv);
+void ow_command_status        (OwFace *face, int argc, char **argv);
+void ow_command_up            (OwFace *face, int argc, char **argv);

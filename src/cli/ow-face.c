@@ -23,8 +23,12 @@ void
 ow_face_fail (OwFace       *face,
               const GError *error)
 {
-  g_autofree char *text = ow_text_visible (error->message);
+  g_autofree char *text = NULL;
 
+  /* What ends the face takes the commands that wait with it: they have nothing to add. */
+  if (face->status >= 0)
+    return;
+  text = ow_text_visible (error->message);
   g_printerr ("openworker: %s\n", text);
   ow_face_finish (face, ow_error_exit_status (error));
 }
@@ -106,6 +110,74 @@ ow_face_words (char **words)
   return array;
 }
 
+char *
+ow_face_path (const char *path)
+{
+  return g_canonicalize_filename (path, NULL);
+}
+
+static void
+opened (GObject      *source,
+        GAsyncResult *result,
+        gpointer      user_data)
+{
+  OwFace *face = user_data;
+  g_autoptr (GError) error = NULL;
+
+  if (!ow_shared_engine_open_finish (OW_SHARED_ENGINE (source), result, &error))
+    ow_face_fail (face, error);
+}
+
+OwEngine *
+ow_face_get_engine (OwFace *face)
+{
+  if (face->engine == NULL)
+    {
+      face->engine = ow_shared_engine_new (face->kind);
+      ow_shared_engine_open_async (face->engine, NULL, opened, face);
+    }
+  return OW_ENGINE (face->engine);
+}
+
+typedef struct
+{
+  OwFace       *face;
+  OwFaceOpened  func;
+  gpointer      user_data;
+} Opening;
+
+static void
+opened_for (GObject      *source,
+            GAsyncResult *result,
+            gpointer      user_data)
+{
+  g_autofree Opening *opening = user_data;
+  g_autoptr (GError) error = NULL;
+
+  if (!ow_shared_engine_open_finish (OW_SHARED_ENGINE (source), result, &error))
+    ow_face_fail (opening->face, error);
+  else
+    opening->func (opening->face, opening->user_data);
+}
+
+void
+ow_face_open (OwFace       *face,
+              OwFaceOpened  func,
+              gpointer      user_data)
+{
+  Opening *opening = g_new0 (Opening, 1);
+
+  *opening = (Opening) { face, func, user_data };
+  face->engine = ow_shared_engine_new (face->kind);
+  ow_shared_engine_open_async (face->engine, NULL, opened_for, opening);
+}
+
+gboolean
+ow_face_is_alone (OwFace *face)
+{
+  return ow_shared_engine_get_role (face->engine) == OW_ENGINE_ALONE;
+}
+
 typedef struct
 {
   OwFace       *face;
@@ -140,10 +212,35 @@ ow_face_command (OwFace       *face,
 {
   Call *call = g_new0 (Call, 1);
 
-  call->face = face;
-  call->done = done;
-  call->user_data = user_data;
-  ow_engine_command_async (face->engine, command, params, NULL, command_done, call);
+  *call = (Call) { face, done, user_data };
+  ow_engine_command_async (ow_face_get_engine (face), command, params, NULL, command_done, call);
+}
+
+static void
+sent (GObject      *source,
+      GAsyncResult *result,
+      gpointer      user_data)
+{
+  g_autoptr (GError) error = NULL;
+  json_t *value = ow_engine_command_finish (OW_ENGINE (source), result, &error);
+
+  if (value == NULL && !GPOINTER_TO_INT (user_data))
+    {
+      g_autofree char *text = ow_text_visible (error->message);
+
+      g_printerr ("openworker: %s\n", text);
+    }
+  json_decref (value);
+}
+
+void
+ow_face_send (OwFace     *face,
+              const char *command,
+              json_t     *params,
+              gboolean    quiet)
+{
+  ow_engine_command_async (ow_face_get_engine (face), command, params, NULL, sent,
+                           GINT_TO_POINTER (quiet));
 }
 
 void

@@ -8,25 +8,38 @@
 #include <locale.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
-#include "engine/ow-local-engine.h"
 #include "ow-face-private.h"
 #include "ow-output-private.h"
+
+/* How long what just ended may take to be gone before it counts as running. */
+#define SETTLE_MS 500
 
 static const struct
 {
   const char    *name;
   const char    *second; /* (nullable) */
+  OwFaceKind     kind;   /* which engine it needs; a command's own options may change it */
   OwFaceCommand  command;
   const char    *summary;
 } COMMANDS[] = {
-  { "run", NULL, ow_command_run, "do one task with an agent in a sandbox" },
-  { "sandbox", "exec", ow_command_sandbox_exec, "run one command in a sandbox" },
-  { "sandbox", "prove", ow_command_sandbox_prove, "try what a sandbox must not allow" },
-  { "sessions", NULL, ow_command_sessions, "list sessions, show one" },
-  { "audit", NULL, ow_command_audit, "show and verify the record of what agents did" },
+  { "run", NULL, OW_FACE_COMMAND, ow_command_run, "do one task with an agent in a sandbox" },
+  { "attach", NULL, OW_FACE_VISITOR, ow_command_attach,
+    "follow a session, answer and steer it" },
+  { "approvals", NULL, OW_FACE_VISITOR, ow_command_approvals,
+    "what agents ask for: show, allow, deny" },
+  { "sessions", NULL, OW_FACE_VISITOR, ow_command_sessions,
+    "list sessions, show, resume, delete one" },
+  { "up", NULL, OW_FACE_UP, ow_command_up, "be the engine of this machine, without a window" },
+  { "status", NULL, OW_FACE_VISITOR, ow_command_status,
+    "whether an engine runs, and what it does" },
+  { "model", NULL, OW_FACE_VISITOR, ow_command_model, "add, list, test and remove models" },
+  { "sandbox", "exec", OW_FACE_VISITOR, ow_command_sandbox_exec, "run one command in a sandbox" },
+  { "sandbox", "prove", OW_FACE_VISITOR, ow_command_sandbox_prove,
+    "try what a sandbox must not allow" },
+  { "audit", NULL, OW_FACE_VISITOR, ow_command_audit,
+    "show and verify the record of what agents did" },
 };
 
 /* "openworker sandbox exec" for the entry at @i. (transfer full) */
@@ -121,6 +134,7 @@ dispatch (OwFace  *face,
       /* What --help calls the command. */
       name = full_name (i);
       g_set_prgname (name);
+      face->kind = COMMANDS[i].kind;
       COMMANDS[i].command (face, argc - used, argv + used);
       return;
     }
@@ -130,15 +144,80 @@ dispatch (OwFace  *face,
     ow_face_usage (face, "There is no command “%s”.", argv[1]);
 }
 
+typedef struct
+{
+  OwFace *face;
+  guint   interrupts;
+  gboolean left;
+} Leaving;
+
+static void
+closed (GObject      *source,
+        GAsyncResult *result,
+        gpointer      user_data)
+{
+  Leaving *leaving = user_data;
+  g_autoptr (GError) error = NULL;
+
+  if (!ow_shared_engine_close_finish (OW_SHARED_ENGINE (source), result, &error))
+    g_printerr ("openworker: %s\n", error->message);
+  leaving->left = TRUE;
+  g_main_loop_quit (leaving->face->loop);
+}
+
+static gboolean
+say_what_holds (gpointer user_data)
+{
+  const Leaving *leaving = user_data;
+  guint n = ow_shared_engine_get_n_running (leaving->face->engine);
+
+  if (n > 0 && !leaving->face->parks)
+    g_printerr ("openworker: %u %s here; this program stays until %s. Ctrl+C parks %s and "
+                "ends it.\n", n, n == 1 ? "session of another face runs" : "sessions of other "
+                "faces run", n == 1 ? "it has ended" : "they have ended", n == 1 ? "it" : "them");
+  return G_SOURCE_REMOVE;
+}
+
+/* The first interrupt here parks what still runs; who does not want to wait for that either
+ * gives another one. */
+static gboolean
+on_interrupt (gpointer user_data)
+{
+  Leaving *leaving = user_data;
+
+  if (leaving->interrupts++ > 0 || leaving->face->parks)
+    g_main_loop_quit (leaving->face->loop);
+  else
+    ow_shared_engine_close_async (leaving->face->engine, TRUE, closed, leaving);
+  return G_SOURCE_CONTINUE;
+}
+
+/* Other faces' sessions may run in this process: they must not end with it. */
+static void
+leave (OwFace *face)
+{
+  Leaving leaving = { face, 0, FALSE };
+  guint timer;
+
+  if (face->engine == NULL)
+    return;
+  ow_output_watch (on_interrupt, &leaving);
+  ow_shared_engine_close_async (face->engine, face->parks, closed, &leaving);
+  timer = g_timeout_add (SETTLE_MS, say_what_holds, &leaving);
+  g_main_loop_run (face->loop);
+  if (leaving.left)
+    g_clear_object (&face->engine);
+  g_clear_handle_id (&timer, g_source_remove);
+}
+
 int
 main (int    argc,
       char **argv)
 {
-  const struct rlimit no_core = { 0, 0 };
-  OwFace face = { NULL, NULL, -1 };
+  OwFace face = { OW_FACE_VISITOR, NULL, NULL, -1, FALSE };
 
-  /* Core files would hold what a session saw. */
-  setrlimit (RLIMIT_CORE, &no_core);
+  /* Before anything else: keys leave the environment. */
+  ow_shared_engine_prepare_process ();
   signal (SIGPIPE, SIG_IGN);
   /* A file that may not grow is an error of the write, not our end. */
   signal (SIGXFSZ, SIG_IGN);
@@ -147,13 +226,12 @@ main (int    argc,
   setlocale (LC_ALL, "");
   ow_output_init ();
 
-  face.engine = OW_ENGINE (ow_local_engine_new ());
   face.loop = g_main_loop_new (NULL, FALSE);
   dispatch (&face, argc, argv);
   if (face.status < 0)
     g_main_loop_run (face.loop);
 
-  g_clear_object (&face.engine);
+  leave (&face);
   g_main_loop_unref (face.loop);
   return ow_output_finish (face.status);
 }

@@ -21,7 +21,8 @@ int      ow_output_get_fault (void);
  * exit status that is true then. */
 int      ow_output_finish    (int            status);
 
-/* Calls @func for SIGINT, SIGTERM and SIGHUP, and for ow_output_interrupt(). */
+/* Calls @func for SIGINT, SIGTERM and SIGHUP, and for ow_output_interrupt(). A later call
+ * puts another in its place. */
 void     ow_output_watch     (GSourceFunc    func,
                               gpointer       user_data);
 void     ow_output_interrupt (void);

@@ -39,23 +39,22 @@ on_signal (int number)
   ow_output_interrupt ();
 }
 
-typedef struct
+static struct
 {
   GSourceFunc func;
   gpointer    user_data;
-} Watch;
+} watch;
 
 static gboolean
 on_interrupted (int          fd,
                 GIOCondition condition,
                 gpointer     user_data)
 {
-  const Watch *watch = user_data;
   guint64 count = 0;
 
   while (read (fd, &count, sizeof count) == (ssize_t) sizeof count)
     for (guint64 i = 0; i < count; i++)
-      watch->func (watch->user_data);
+      watch.func (watch.user_data);
   return G_SOURCE_CONTINUE;
 }
 
@@ -65,19 +64,20 @@ ow_output_watch (GSourceFunc func,
 {
   struct sigaction action = { .sa_handler = on_signal };
   struct sigaction old;
-  Watch *watch;
 
+  watch.func = func;
+  watch.user_data = user_data;
+  if (interrupt_fd >= 0)
+    return;
   interrupt_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (interrupt_fd < 0)
     return; /* a signal then ends the program, as it does where nobody watches */
-  watch = g_new (Watch, 1);
-  *watch = (Watch) { func, user_data };
   sigaction (SIGINT, &action, NULL);
   sigaction (SIGTERM, &action, NULL);
   /* Who started it with nohup wants it to go on. */
   if (sigaction (SIGHUP, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
     sigaction (SIGHUP, &action, NULL);
-  g_unix_fd_add_full (G_PRIORITY_HIGH, interrupt_fd, G_IO_IN, on_interrupted, watch, g_free);
+  g_unix_fd_add_full (G_PRIORITY_HIGH, interrupt_fd, G_IO_IN, on_interrupted, NULL, NULL);
 }
 
 /* A wait that a signal ends: the main loop, which answers signals, stands still meanwhile. */

@@ -23,11 +23,24 @@ void        ow_terminal_print          (OwStyle     style,
                                         const char *format,
                                         ...) G_GNUC_PRINTF (2, 3);
 
-/* Prints @question on stderr and reads one line from stdin without blocking the main loop.
- * The line is NULL at the end of input. */
-void        ow_terminal_ask_async      (const char          *question,
-                                        GCancellable        *cancellable,
-                                        GAsyncReadyCallback  callback,
-                                        gpointer             user_data);
-char       *ow_terminal_ask_finish     (GAsyncResult        *result,
-                                        GError             **error);
+/* Gets a line that a person typed, valid UTF-8 whatever came, without its end; borrowed. NULL:
+ * the input has ended and gives none any more. */
+typedef void (*OwTerminalLine) (const char *line,
+                                gpointer    user_data);
+/* From here on @func (nullable: nobody) gets the lines that answer no question. */
+void        ow_terminal_listen         (OwTerminalLine  func,
+                                        gpointer        user_data);
+/* Prints @question on stderr; @func gets the next line that is typed. One question at a time. */
+void        ow_terminal_ask            (const char     *question,
+                                        OwTerminalLine  func,
+                                        gpointer        user_data);
+/* The open question, if there is one, is answered elsewhere: its @func is not called. */
+void        ow_terminal_withdraw       (void);
+
+/* As ow_terminal_ask(), without showing what is typed: the terminal shows it again when the
+ * line has come, and in whatever way the program ends before. */
+void        ow_terminal_ask_secret     (const char     *question,
+                                        OwTerminalLine  func,
+                                        gpointer        user_data);
+/* Shows again what is typed. */
+void        ow_terminal_secret_restore (void);

@@ -5,6 +5,10 @@
 
 #include "events/ow-event.h"
 
-/* Prints events as a person reads them, tool calls as cards with their level. Foreign
- * text is made visible first: nothing in it can move the cursor. */
-void ow_transcript_print (OwEvent *event);
+/* Prints events as a person reads them, tool calls as cards with their level, the model's words
+ * as they come. Foreign text is made visible first: nothing in it can move the cursor. Nothing is
+ * printed into the middle of an answer or a card: what comes meanwhile follows it. */
+void ow_transcript_print      (OwEvent *event);
+/* The answer that is under way was not followed from its beginning: it is printed when it is
+ * whole. */
+void ow_transcript_skip_piece (void);

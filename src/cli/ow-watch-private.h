@@ -5,26 +5,37 @@
 
 #include "ow-face-private.h"
 
-/* Follows one session from its start command to its end for a command of this face:
- * starts it, hands its events to @event, stops it on SIGINT or SIGTERM, answers
- * requests for consent, and ends the face with the session's exit status. It lives as long
- * as the program. Main thread. */
+/* Follows one session for a command of this face: hands on its events in their order, each once,
+ * answers requests for consent, says to the agent what is typed, and ends the face when the
+ * session ends or an interrupt says so. It lives as long as the program. Main thread. */
 
 typedef struct _OwWatch OwWatch;
+
+typedef enum
+{
+  OW_WATCH_ASK_PERSON,        /* where one sits at a terminal; else nobody */
+  OW_WATCH_ALLOW_OWN_COMMAND, /* the person typed the command: that was the answer */
+} OwWatchConsent;
 
 typedef struct
 {
   /* Shows an event; borrowed. */
-  void (*event)(OwEvent *event, gpointer user_data);
-  /* What answers a consent-asked event. */
-  enum { OW_WATCH_ASK_PERSON, OW_WATCH_ALLOW_OWN_COMMAND } consent;
-  gpointer user_data;
+  void           (*event)(OwEvent *event, gpointer user_data);
+  gpointer         user_data;
+  OwWatchConsent   consent;
+  gboolean         steers;   /* what is typed is said to the agent */
+  gboolean         detaches; /* an interrupt leaves the session at work, in place of stopping it */
 } OwWatchOptions;
 
+OwWatch *ow_watch_new    (OwFace               *face,
+                          const OwWatchOptions *options);
 /* @command is session.start or session.exec; @params (stolen) without "provider" when
  * nothing was given: then the machine's setting counts, and where that is not set a
  * person at a terminal is asked, and nobody else. */
-void ow_watch_start (OwFace               *face,
-                     const char           *command,
-                     json_t               *params,
-                     const OwWatchOptions *options);
+void     ow_watch_start  (OwWatch              *self,
+                          const char           *command,
+                          json_t               *params);
+/* A session that is there already, from its event @from. */
+void     ow_watch_follow (OwWatch              *self,
+                          const char           *session,
+                          guint64               from);
