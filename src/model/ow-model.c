@@ -8,6 +8,7 @@
 #include "base/ow-error.h"
 #include "base/ow-text.h"
 #include "model/ow-replay-model.h"
+#include "ow-openai-model-private.h"
 
 #define REPLAY_PREFIX "replay:"
 #define OPENAI_PREFIX "openai:"
@@ -196,6 +197,8 @@ ow_model_new (const OwModelOptions  *options,
   name = options->name;
   if (g_str_has_prefix (name, REPLAY_PREFIX) && name[strlen (REPLAY_PREFIX)] != '\0')
     return OW_MODEL (ow_replay_model_new (name + strlen (REPLAY_PREFIX), error));
+  if (openai_name (name) != NULL)
+    return OW_MODEL (ow_openai_model_new (openai_name (name), options, error));
   set_name_error (error, name);
   return NULL;
 }
