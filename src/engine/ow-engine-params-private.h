@@ -16,11 +16,13 @@ typedef struct
   char           **folders;
   OwProviderKind   provider; /* UNSET: the machine's setting decides */
   OwApprovePolicy  approve;
-  char            *model;    /* (nullable) */
+  char            *model;    /* (nullable) the machine's default */
+  char            *base_url; /* (nullable) */
   char            *record;   /* (nullable) */
   char            *task;     /* (nullable) session.start */
   char           **argv;     /* (nullable) session.exec */
   gboolean         interactive;
+  gboolean         keep;
 } OwEngineParams;
 
 /* What any command's parameters have to pass first: an object of members that are @known,

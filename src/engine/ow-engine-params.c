@@ -16,18 +16,27 @@ static const struct
   json_type   type; /* JSON_TRUE: a truth value */
   const char *word;
 } MEMBERS[] = {
+  { "answers", JSON_TRUE, "true or false" },
   { "approve", JSON_STRING, "a text" },
   { "argv", JSON_ARRAY, "a list" },
+  { "base_url", JSON_STRING, "a text" },
+  { "ca_file", JSON_STRING, "a text" },
   { "decision", JSON_STRING, "a text" },
   { "folders", JSON_ARRAY, "a list" },
+  { "from", JSON_INTEGER, "a number" },
   { "interactive", JSON_TRUE, "true or false" },
+  { "keep", JSON_TRUE, "true or false" },
+  { "key", JSON_STRING, "a text" },
   { "model", JSON_STRING, "a text" },
+  { "name", JSON_STRING, "a text" },
   { "provider", JSON_STRING, "a text" },
+  { "proxy", JSON_STRING, "a text" },
   { "reason", JSON_STRING, "a text" },
   { "record", JSON_STRING, "a text" },
   { "request", JSON_STRING, "a text" },
   { "session", JSON_STRING, "a text" },
   { "task", JSON_STRING, "a text" },
+  { "text", JSON_STRING, "a text" },
 };
 
 void
@@ -36,6 +45,7 @@ ow_engine_params_free (OwEngineParams *params)
   g_strfreev (params->folders);
   g_strfreev (params->argv);
   g_free (params->model);
+  g_free (params->base_url);
   g_free (params->record);
   g_free (params->task);
   g_free (params);
@@ -193,10 +203,12 @@ ow_engine_params_new (const json_t  *params,
     }
 
   task = ow_engine_params_need (params, "task", error);
-  if (task == NULL || ow_engine_params_need (params, "model", error) == NULL)
+  if (task == NULL)
     return NULL;
   self->task = g_strdup (task);
   self->model = g_strdup (ow_json_get_string (params, "model", NULL));
+  self->base_url = g_strdup (ow_json_get_string (params, "base_url", NULL));
+  self->keep = ow_json_get_bool (params, "keep", FALSE);
   self->record = g_strdup (ow_json_get_string (params, "record", NULL));
   return g_steal_pointer (&self);
 }

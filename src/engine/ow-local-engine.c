@@ -1,40 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: The OpenWorker authors */
 
-#include "engine/ow-local-engine.h"
+#include "ow-local-engine-private.h"
 
-#include "audit/ow-audit.h"
+#include "config.h"
+
+#include <unistd.h>
+
 #include "base/ow-error.h"
 #include "base/ow-paths.h"
-#include "config/ow-config.h"
+#include "config/ow-model-settings.h"
 #include "ow-engine-params-private.h"
 #include "ow-engine-records-private.h"
 #include "sandbox/ow-network-profile.h"
 #include "sandbox/ow-prove.h"
 #include "sandbox/ow-registry.h"
-#include "session/ow-session.h"
-#include "session/ow-store.h"
-
-struct _OwLocalEngine
-{
-  GObject     parent_instance;
-
-  OwStore    *store;     /* (owned) (nullable) opened by the first command that needs it */
-  OwAudit    *audit;     /* (owned) (nullable) likewise */
-  GHashTable *sessions;  /* (owned) id → Work, those at work now */
-};
-
-/* One session at work. */
-typedef struct
-{
-  OwLocalEngine *engine;      /* borrowed: it owns us */
-  OwSession     *session;     /* (owned) */
-  GCancellable  *cancellable; /* (owned) */
-} Work;
 
 typedef void (*CommandFunc) (OwLocalEngine *self,
                              const json_t  *params,
                              GTask         *task);
+
+/* One command of one face. */
+typedef struct
+{
+  guint   face;
+  json_t *params; /* (owned) */
+} Command;
 
 static void ow_local_engine_iface_init (OwEngineInterface *iface);
 
@@ -42,23 +33,63 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (OwLocalEngine, ow_local_engine, G_TYPE_OBJECT,
                                G_IMPLEMENT_INTERFACE (OW_TYPE_ENGINE,
                                                       ow_local_engine_iface_init))
 
-static void
-work_free (gpointer data)
-{
-  Work *work = data;
+static guint running_signal;
 
-  g_signal_handlers_disconnect_by_data (ow_session_get_events (work->session), work);
-  g_cancellable_cancel (work->cancellable);
-  g_clear_object (&work->cancellable);
-  g_clear_object (&work->session);
-  g_free (work);
+static void
+command_free (gpointer data)
+{
+  Command *command = data;
+
+  json_decref (command->params);
+  g_free (command);
 }
 
-/* Opens the store and the audit, and first of all puts right what a killed run left:
- * its sandboxes end, its open calls are closed as interrupted. */
-static gboolean
-open_records (OwLocalEngine  *self,
-              GError        **error)
+guint
+ow_local_engine_get_face (GTask *task)
+{
+  const Command *command = g_task_get_task_data (task);
+
+  return command->face;
+}
+
+void
+ow_local_engine_set_host (OwLocalEngine *self,
+                          const char    *host)
+{
+  self->host = host;
+}
+
+void
+ow_local_engine_add_notice (OwLocalEngine *self,
+                            const char    *format,
+                            ...)
+{
+  g_autofree char *text = NULL;
+  g_autofree char *before = g_steal_pointer (&self->notice);
+  va_list args;
+
+  va_start (args, format);
+  text = g_strdup_vprintf (format, args);
+  va_end (args);
+  self->notice = before == NULL ? g_steal_pointer (&text)
+                                : g_strconcat (before, "\n", text, NULL);
+}
+
+/* Rules that cannot be read allow nothing, and do not keep the engine from its work. */
+static void
+open_rules (OwLocalEngine *self)
+{
+  g_autofree char *path = ow_paths_get_approvals_file ();
+  g_autoptr (GError) error = NULL;
+
+  self->rules = ow_consent_rules_open (path, &error);
+  if (error != NULL)
+    ow_local_engine_add_notice (self, "%s", error->message);
+}
+
+gboolean
+ow_local_engine_open_records (OwLocalEngine  *self,
+                              GError        **error)
 {
   g_autofree char *data_dir = ow_paths_get_data_dir ();
   g_autofree char *state_dir = ow_paths_get_state_dir ();
@@ -84,13 +115,12 @@ open_records (OwLocalEngine  *self,
 
   self->store = g_steal_pointer (&store);
   self->audit = g_steal_pointer (&audit);
+  open_rules (self);
   return TRUE;
 }
 
-/* Settings that cannot be read are a reason to refuse, whatever is wrong with the file:
- * what the person set is not known. */
-static OwConfig *
-load_config (GError **error)
+OwConfig *
+ow_local_engine_load_config (GError **error)
 {
   g_autofree char *path = ow_paths_get_config_file ();
   g_autoptr (GError) cause = NULL;
@@ -101,258 +131,57 @@ load_config (GError **error)
   return config;
 }
 
-static void
-on_appended (OwEventList *list,
-             OwEvent     *event,
-             gpointer     user_data)
+OwProviderKind
+ow_local_engine_find_provider (OwLocalEngine *self,
+                               OwConfig      *config)
 {
-  Work *work = user_data;
+  OwProviderKind set = ow_config_get_provider (config);
 
-  g_signal_emit_by_name (work->engine, "event", event);
+  return set != OW_PROVIDER_UNSET ? set : self->fallback;
 }
 
-static gboolean
-has_ended (OwSession *session)
+guint
+ow_local_engine_count_running (OwLocalEngine *self)
 {
-  OwEventList *events = ow_session_get_events (session);
-  guint n = ow_event_list_get_n (events);
-
-  return n > 0 && ow_event_get_kind (ow_event_list_get (events, n - 1)) == OW_EVENT_SESSION_ENDED;
-}
-
-/* A session whose events cannot be stored has no last event of its own; faces wait for one
- * all the same. It has no number, because it is in no list. */
-static void
-announce_unstored_end (OwLocalEngine *self,
-                       const char    *session,
-                       const GError  *error)
-{
-  g_autoptr (OwEvent) event = NULL;
-
-  event = ow_event_new (OW_EVENT_SESSION_ENDED, session,
-                        json_pack ("{s:s, s:i, s:s}", "outcome", "failed",
-                                   "exit", ow_error_exit_status (error),
-                                   "message", error->message));
-  g_signal_emit_by_name (self, "event", event);
-}
-
-static void
-work_done (GObject      *source,
-           GAsyncResult *result,
-           gpointer      user_data)
-{
-  g_autoptr (OwLocalEngine) self = user_data;
-  OwSession *session = OW_SESSION (source);
-  g_autofree char *id = g_strdup (ow_session_get_id (session));
-  g_autoptr (GError) error = NULL;
-
-  /* How it ended is the session-ended event; the error repeats it. */
-  if (g_task_get_source_tag (G_TASK (result)) == ow_session_exec_async)
-    ow_session_exec_finish (session, result, NULL, &error);
-  else
-    ow_session_run_finish (session, result, &error);
-  if (error != NULL && !has_ended (session))
-    announce_unstored_end (self, id, error);
-  g_hash_table_remove (self->sessions, id);
-}
-
-static Work *
-work_new (OwLocalEngine          *self,
-          const OwSessionOptions *options,
-          gboolean                interactive,
-          GError                **error)
-{
-  g_autoptr (OwSession) session = NULL;
-  OwEventList *events;
-  Work *work;
-
-  session = ow_session_new (self->store, self->audit, options, error);
-  if (session == NULL)
-    return NULL;
-
-  work = g_new0 (Work, 1);
-  work->engine = self;
-  work->cancellable = g_cancellable_new ();
-  work->session = g_steal_pointer (&session);
-  g_hash_table_replace (self->sessions,
-                        g_strdup (ow_session_get_id (work->session)), work);
-
-  events = ow_session_get_events (work->session);
-  for (guint i = 0; i < ow_event_list_get_n (events); i++)
-    on_appended (events, ow_event_list_get (events, i), work);
-  g_signal_connect (events, "appended", G_CALLBACK (on_appended), work);
-  ow_consent_set_attended (ow_session_get_consent (work->session), interactive);
-  return work;
-}
-
-static Work *
-prepare (OwLocalEngine   *self,
-         OwEngineParams  *params,
-         GError         **error)
-{
-  g_autoptr (OwConfig) config = load_config (error);
-  g_autoptr (OwModel) model = NULL;
-  OwSessionOptions options = { 0 };
-
-  if (config == NULL)
-    return NULL;
-  options.provider = params->provider != OW_PROVIDER_UNSET ? params->provider
-                                                           : ow_config_get_provider (config);
-  if (options.provider == OW_PROVIDER_UNSET)
-    {
-      ow_error_set (error, OW_ERROR_REFUSED,
-                    "Nothing is set that says how commands should run on this machine",
-                    NULL,
-                    "Give --provider bubblewrap (a sandbox) or --provider direct (no sandbox), "
-                    "or set sandbox_provider in config.toml.");
-      return NULL;
-    }
-  if (params->model != NULL)
-    {
-      model = ow_model_new (&(OwModelOptions){ .name = params->model }, error);
-      if (model == NULL)
-        return NULL;
-    }
-  if (!open_records (self, error))
-    return NULL;
-
-  options.folders = (const char * const *) params->folders;
-  options.profile = ow_config_get_profile (config);
-  options.extra_hosts = ow_config_get_extra_hosts (config);
-  options.model_name = params->model;
-  options.model = model;
-  options.approve = params->approve;
-  options.record = params->record;
-  return work_new (self, &options, params->interactive, error);
-}
-
-static void
-start_work (OwLocalEngine *self,
-            const json_t  *json,
-            gboolean       exec,
-            GTask         *task)
-{
-  g_autoptr (GError) error = NULL;
-  g_autoptr (OwEngineParams) params = ow_engine_params_new (json, exec, &error);
-  Work *work = params == NULL ? NULL : prepare (self, params, &error);
-
-  if (work == NULL)
-    {
-      g_task_return_error (task, g_steal_pointer (&error));
-      return;
-    }
-
-  ow_engine_return_json (task, json_pack ("{s:s}", "session", ow_session_get_id (work->session)));
-  if (exec)
-    ow_session_exec_async (work->session, (const char * const *) params->argv,
-                           work->cancellable, work_done, g_object_ref (self));
-  else
-    ow_session_run_async (work->session, params->task, work->cancellable,
-                          work_done, g_object_ref (self));
-}
-
-static void
-session_start (OwLocalEngine *self,
-               const json_t  *params,
-               GTask         *task)
-{
-  start_work (self, params, FALSE, task);
-}
-
-static void
-session_exec (OwLocalEngine *self,
-              const json_t  *params,
-              GTask         *task)
-{
-  start_work (self, params, TRUE, task);
-}
-
-static void
-session_stop (OwLocalEngine *self,
-              const json_t  *params,
-              GTask         *task)
-{
-  g_autoptr (GError) error = NULL;
-  const char *id = ow_engine_params_need (params, "session", &error);
-  Work *work = id == NULL ? NULL : g_hash_table_lookup (self->sessions, id);
-
-  if (id == NULL)
-    {
-      g_task_return_error (task, g_steal_pointer (&error));
-      return;
-    }
-  if (work != NULL)
-    g_cancellable_cancel (work->cancellable);
-  ow_engine_return_json (task, json_pack ("{s:b}", "stopped", work != NULL));
-}
-
-static void
-session_list (OwLocalEngine *self,
-              const json_t  *params,
-              GTask         *task)
-{
-  g_autoptr (GError) error = NULL;
-  json_t *list = open_records (self, &error) ? ow_store_list (self->store, &error) : NULL;
-
-  if (list == NULL)
-    g_task_return_error (task, g_steal_pointer (&error));
-  else
-    ow_engine_return_json (task, json_pack ("{s:o}", "sessions", list));
-}
-
-static void
-session_show (OwLocalEngine *self,
-              const json_t  *params,
-              GTask         *task)
-{
-  g_autoptr (GError) error = NULL;
-  g_autoptr (OwEventList) list = NULL;
-  const char *id = ow_engine_params_need (params, "session", &error);
-  json_t *events;
-
-  if (id != NULL && open_records (self, &error))
-    list = ow_store_load (self->store, id, &error);
-  if (list == NULL)
-    {
-      g_task_return_error (task, g_steal_pointer (&error));
-      return;
-    }
-
-  events = json_array ();
-  for (guint i = 0; i < ow_event_list_get_n (list); i++)
-    json_array_append_new (events, ow_event_to_json (ow_event_list_get (list, i)));
-  ow_engine_return_json (task, json_pack ("{s:o}", "events", events));
-}
-
-static void
-consent_answer (OwLocalEngine *self,
-                const json_t  *params,
-                GTask         *task)
-{
-  g_autoptr (GError) error = NULL;
-  const char *request = ow_engine_params_need (params, "request", &error);
-  const char *word = request == NULL ? NULL : ow_engine_params_need (params, "decision", &error);
-  OwDecision decision = OW_DECISION_DENY;
-  gboolean taken = FALSE;
+  guint n = g_hash_table_size (self->resuming);
   GHashTableIter iter;
   gpointer value;
 
-  if (word == NULL)
-    {
-      g_task_return_error (task, g_steal_pointer (&error));
-      return;
-    }
-  /* Only the exact words allow anything. */
-  if (g_str_equal (word, "once"))
-    decision = OW_DECISION_ONCE;
-  else if (g_str_equal (word, "session"))
-    decision = OW_DECISION_SESSION;
-
+  /* One that only waits for words can go on at any time, in any engine. */
   g_hash_table_iter_init (&iter, self->sessions);
-  while (!taken && g_hash_table_iter_next (&iter, NULL, &value))
-    taken = ow_consent_answer (ow_session_get_consent (((Work *) value)->session), request,
-                               decision, ow_json_get_string (params, "reason", NULL), NULL);
-  ow_engine_return_json (task, json_pack ("{s:b}", "taken", taken));
+  while (g_hash_table_iter_next (&iter, NULL, &value))
+    {
+      OwEngineWork *work = value;
+
+      if (work->busy || !work->keep)
+        n++;
+    }
+  return n;
+}
+
+void
+ow_local_engine_tell_running (OwLocalEngine *self)
+{
+  g_signal_emit (self, running_signal, 0, ow_local_engine_count_running (self));
+}
+
+/* (nullable) */
+static const char *
+name_provider (OwLocalEngine *self,
+               OwConfig      *config)
+{
+  OwProviderKind kind = ow_local_engine_find_provider (self, config);
+
+  return kind == OW_PROVIDER_UNSET ? NULL : ow_provider_kind_to_string (kind);
+}
+
+static void
+set_optional (json_t     *object,
+              const char *key,
+              const char *text)
+{
+  if (text != NULL)
+    json_object_set_new (object, key, json_string (text));
 }
 
 static void
@@ -361,21 +190,49 @@ config_get (OwLocalEngine *self,
             GTask         *task)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (OwConfig) config = load_config (&error);
+  g_autoptr (OwConfig) config = ow_local_engine_load_config (&error);
+  GPtrArray *models;
+  json_t *result;
 
   if (config == NULL)
     {
       g_task_return_error (task, g_steal_pointer (&error));
       return;
     }
-  ow_engine_return_json (task,
-                         json_pack ("{s:s?, s:s}",
-                                    "provider",
-                                    ow_config_get_provider (config) == OW_PROVIDER_UNSET
-                          ? NULL
-                          : ow_provider_kind_to_string (ow_config_get_provider (config)),
-                                    "profile",
-                                    ow_network_profile_to_string (ow_config_get_profile (config))));
+  models = ow_config_get_models (config);
+  result = json_pack ("{s:s?, s:s, s:o}", "provider", name_provider (self, config),
+                      "profile", ow_network_profile_to_string (ow_config_get_profile (config)),
+                      "models", ow_engine_models_describe (config));
+  if (models != NULL && models->len > 0)
+    set_optional (result, "default_model",
+                  ((const OwModelSettings *) g_ptr_array_index (models, 0))->name);
+  set_optional (result, "notice", self->notice);
+  ow_engine_return_json (task, result);
+}
+
+static void
+engine_status (OwLocalEngine *self,
+               const json_t  *params,
+               GTask         *task)
+{
+  g_autoptr (OwConfig) config = ow_local_engine_load_config (NULL);
+  guint waiting = 0;
+  GHashTableIter iter;
+  gpointer value;
+  json_t *result;
+
+  g_hash_table_iter_init (&iter, self->sessions);
+  while (g_hash_table_iter_next (&iter, NULL, &value))
+    waiting += ow_engine_consents_count (value) > 0;
+  result = json_pack ("{s:s, s:i, s:s, s:s, s:i, s:i, s:i, s:s?}",
+                      "version", OW_VERSION, "pid", (int) getpid (),
+                      "host", self->host, "since", self->since,
+                      "faces", (int) g_hash_table_size (self->faces),
+                      "running", (int) g_hash_table_size (self->sessions),
+                      "waiting", (int) waiting,
+                      "provider", config != NULL ? name_provider (self, config) : NULL);
+  set_optional (result, "notice", self->notice);
+  ow_engine_return_json (task, result);
 }
 
 static void
@@ -404,7 +261,7 @@ sandbox_prove (OwLocalEngine *self,
                GTask         *task)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (OwConfig) config = load_config (&error);
+  g_autoptr (OwConfig) config = ow_local_engine_load_config (&error);
   g_autoptr (OwSandboxProvider) provider = NULL;
   g_autoptr (GPtrArray) hosts = NULL;
   OwProviderKind kind = OW_PROVIDER_UNSET;
@@ -412,7 +269,7 @@ sandbox_prove (OwLocalEngine *self,
   if (config != NULL && ow_engine_params_read_provider (params, &kind, &error))
     {
       if (kind == OW_PROVIDER_UNSET)
-        kind = ow_config_get_provider (config);
+        kind = ow_local_engine_find_provider (self, config);
       if (kind == OW_PROVIDER_UNSET)
         ow_error_set (&error, OW_ERROR_REFUSED, "There is no wall to prove",
                       "nothing is set that says how commands should run on this machine",
@@ -435,35 +292,62 @@ static const struct
 {
   const char         *name;
   CommandFunc         func;
-  const char * const  members[8]; /* that its parameters may have; NULL-terminated */
+  gboolean            reads;       /* changes nothing */
+  const char * const  members[12]; /* that its parameters may have; NULL-terminated */
 } COMMANDS[] = {
-  { "audit.show", ow_engine_records_show, { "session" } },
-  { "audit.verify", ow_engine_records_verify, { NULL } },
-  { "config.get", config_get, { NULL } },
-  { "consent.answer", consent_answer, { "request", "decision", "reason" } },
-  { "sandbox.prove", sandbox_prove, { "provider" } },
-  { "session.exec", session_exec, { "folders", "argv", "provider", "interactive" } },
-  { "session.list", session_list, { NULL } },
-  { "session.show", session_show, { "session" } },
-  { "session.start", session_start,
-    { "folders", "model", "task", "provider", "approve", "record", "interactive" } },
-  { "session.stop", session_stop, { "session" } },
+  { "audit.show", ow_engine_records_show, TRUE, { "session" } },
+  { "audit.verify", ow_engine_records_verify, TRUE, { NULL } },
+  { "config.get", config_get, TRUE, { NULL } },
+  { "consent.answer", ow_engine_consents_answer, FALSE, { "request", "decision", "reason" } },
+  { "consent.list", ow_engine_consents_list, TRUE, { NULL } },
+  { "engine.status", engine_status, TRUE, { NULL } },
+  { "face.watch", ow_engine_consents_watch, TRUE, { "session", "answers" } },
+  { "model.add", ow_engine_models_add, FALSE,
+    { "name", "base_url", "model", "key", "ca_file", "proxy" } },
+  { "model.list", ow_engine_models_list, TRUE, { NULL } },
+  { "model.remove", ow_engine_models_remove, FALSE, { "name" } },
+  { "model.test", ow_engine_models_test, FALSE, { "name" } },
+  { "sandbox.prove", sandbox_prove, FALSE, { "provider" } },
+  { "session.delete", ow_engine_sessions_delete, FALSE, { "session" } },
+  { "session.end", ow_engine_sessions_end, FALSE, { "session" } },
+  { "session.exec", ow_engine_sessions_exec, FALSE,
+    { "folders", "argv", "provider", "interactive" } },
+  { "session.list", ow_engine_sessions_list, TRUE, { NULL } },
+  { "session.resume", ow_engine_resume_session, FALSE, { "session" } },
+  { "session.say", ow_engine_resume_say, FALSE, { "session", "text" } },
+  { "session.show", ow_engine_sessions_show, TRUE, { "session", "from" } },
+  { "session.start", ow_engine_sessions_start, FALSE,
+    { "folders", "model", "base_url", "task", "provider", "approve", "record", "interactive",
+      "keep" } },
+  { "session.stop", ow_engine_sessions_stop, FALSE, { "session" } },
 };
 
-static void
-ow_local_engine_command_async (OwEngine            *engine,
-                               const char          *command,
-                               json_t              *params,
-                               GCancellable        *cancellable,
-                               GAsyncReadyCallback  callback,
-                               gpointer             user_data)
+gboolean
+ow_local_engine_is_reading (const char *command)
 {
-  OwLocalEngine *self = OW_LOCAL_ENGINE (engine);
+  for (guint i = 0; i < G_N_ELEMENTS (COMMANDS); i++)
+    if (g_str_equal (COMMANDS[i].name, command))
+      return COMMANDS[i].reads;
+  return FALSE;
+}
+
+void
+ow_local_engine_command_as_async (OwLocalEngine       *self,
+                                  guint                face,
+                                  const char          *command,
+                                  json_t              *params,
+                                  GCancellable        *cancellable,
+                                  GAsyncReadyCallback  callback,
+                                  gpointer             user_data)
+{
   g_autoptr (GTask) task = g_task_new (self, cancellable, callback, user_data);
   g_autoptr (GError) error = NULL;
+  Command *data = g_new0 (Command, 1);
 
-  g_task_set_source_tag (task, ow_local_engine_command_async);
-  g_task_set_task_data (task, params, (GDestroyNotify) json_decref);
+  g_task_set_source_tag (task, ow_local_engine_command_as_async);
+  data->face = face;
+  data->params = params;
+  g_task_set_task_data (task, data, command_free);
   for (guint i = 0; i < G_N_ELEMENTS (COMMANDS); i++)
     {
       if (!g_str_equal (COMMANDS[i].name, command))
@@ -474,8 +358,20 @@ ow_local_engine_command_async (OwEngine            *engine,
         g_task_return_error (task, g_steal_pointer (&error));
       return;
     }
-  g_task_return_new_error (task, OW_ERROR, OW_ERROR_USAGE,
-                           "The engine has no command “%s”.", command);
+  ow_error_setf (&error, OW_ERROR_USAGE, NULL, "The engine has no command “%s”", command);
+  g_task_return_error (task, g_steal_pointer (&error));
+}
+
+static void
+ow_local_engine_command_async (OwEngine            *engine,
+                               const char          *command,
+                               json_t              *params,
+                               GCancellable        *cancellable,
+                               GAsyncReadyCallback  callback,
+                               gpointer             user_data)
+{
+  ow_local_engine_command_as_async (OW_LOCAL_ENGINE (engine), OW_LOCAL_ENGINE_OWN_FACE, command,
+                                    params, cancellable, callback, user_data);
 }
 
 static json_t *
@@ -494,6 +390,7 @@ ow_local_engine_dispose (GObject *object)
   g_hash_table_remove_all (self->sessions);
   g_clear_object (&self->store);
   g_clear_object (&self->audit);
+  g_clear_object (&self->rules);
 
   G_OBJECT_CLASS (ow_local_engine_parent_class)->dispose (object);
 }
@@ -504,6 +401,10 @@ ow_local_engine_finalize (GObject *object)
   OwLocalEngine *self = OW_LOCAL_ENGINE (object);
 
   g_clear_pointer (&self->sessions, g_hash_table_unref);
+  g_clear_pointer (&self->resuming, g_hash_table_unref);
+  g_clear_pointer (&self->faces, g_hash_table_unref);
+  g_free (self->since);
+  g_free (self->notice);
 
   G_OBJECT_CLASS (ow_local_engine_parent_class)->finalize (object);
 }
@@ -522,12 +423,23 @@ ow_local_engine_class_init (OwLocalEngineClass *klass)
 
   object_class->dispose = ow_local_engine_dispose;
   object_class->finalize = ow_local_engine_finalize;
+
+  /* "running" (guint n): how many sessions run that would end with the engine. */
+  running_signal = g_signal_new ("running", OW_TYPE_LOCAL_ENGINE, G_SIGNAL_RUN_LAST, 0, NULL,
+                                 NULL, NULL, G_TYPE_NONE, 1, G_TYPE_UINT);
 }
 
 static void
 ow_local_engine_init (OwLocalEngine *self)
 {
-  self->sessions = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, work_free);
+  g_autoptr (GDateTime) now = g_date_time_new_now_utc ();
+
+  self->sessions = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, ow_engine_work_free);
+  self->resuming = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  self->faces = g_hash_table_new_full (NULL, NULL, NULL, ow_engine_face_free);
+  self->host = "command";
+  self->since = g_date_time_format (now, "%Y-%m-%dT%H:%M:%SZ");
+  ow_local_engine_add_face (self);
 }
 
 OwLocalEngine *
