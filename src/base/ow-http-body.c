@@ -204,10 +204,18 @@ ow_http_body_take (OwHttpBody  *body,
 const char *
 ow_http_body_end (OwHttpBody *body)
 {
-  if (body->done || body->kind == OW_HTTP_BODY_CLOSE)
+  if (body->done)
     return NULL;
 
-  return body->kind == OW_HTTP_BODY_CHUNKS
-         ? "the connection ended before the chunk that ends it"
-         : "the connection ended before the length that it told";
+  switch (body->kind)
+    {
+    case OW_HTTP_BODY_CLOSE:
+      /* libsoup takes a connection that ended within the headers for the end of these. */
+      return body->content > 0 ? NULL : "the connection ended before anything of it came";
+    case OW_HTTP_BODY_CHUNKS:
+      return "the connection ended before the chunk that ends it";
+    case OW_HTTP_BODY_LENGTH:
+      break;
+    }
+  return "the connection ended before the length that it told";
 }

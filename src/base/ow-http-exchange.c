@@ -4,13 +4,11 @@
 /* Every exchange has a session and a connection of its own: nothing of one (a cookie, a cached
  * login, a connection that the server has closed meanwhile) can reach another. */
 
-#include <libsoup/soup.h>
 #include <string.h>
 
 #include "base/ow-source.h"
 #include "base/ow-text.h"
-#include "config.h"
-#include "ow-http-private.h"
+#include "ow-http-soup-private.h"
 
 #define CONNECT_MS      30000
 #define FIRST_BYTE_MS   60000
@@ -24,7 +22,6 @@
 #define READ_BYTES      16384
 /* libsoup reads answers 1xx in one go for as long as they come, without a turn of the loop. */
 #define INTERIM_MAX     16
-#define HEADER_MAX      256
 
 typedef struct {
   GTask          *task;       /* (owned) (nullable) until it returned */
@@ -160,6 +157,9 @@ end (Exchange *exchange,
 
   exchange->ended = TRUE;
   exchange->error = error;
+  if (exchange->error_body != NULL)
+    ow_http_answer_mask ((char *) exchange->error_body->data, exchange->error_body->len,
+                         exchange->secret);
   ow_source_clear (&exchange->deadline);
   ow_source_clear (&exchange->total);
   ow_source_clear (&exchange->cancelled);
@@ -290,14 +290,9 @@ on_wrote_headers (SoupMessage *message,
                   gpointer     user_data)
 {
   Exchange *exchange = user_data;
-  SoupMessageHeaders *headers = soup_message_get_request_headers (message);
 
-  if (exchange->secret_name == NULL)
-    return;
-
-  /* It is libsoup's own copy. */
-  wipe ((char *) soup_message_headers_get_one (headers, exchange->secret_name));
-  soup_message_headers_remove (headers, exchange->secret_name);
+  if (exchange->secret_name != NULL)
+    ow_http_session_wipe_header (message, exchange->secret_name);
 }
 
 static void
@@ -330,37 +325,6 @@ on_status (SoupMessage *message,
   soup_message_headers_set_encoding (headers, SOUP_ENCODING_EOF);
 }
 
-static char *
-dup_header (SoupMessage *message,
-            const char  *name)
-{
-  const char *value = soup_message_headers_get_one (soup_message_get_response_headers (message),
-                                                    name);
-
-  if (value == NULL || strlen (value) > HEADER_MAX)
-    return NULL;
-  for (const char *c = value; *c != '\0'; c++)
-    if (!g_ascii_isprint (*c))
-      return NULL;
-  return g_strdup (value);
-}
-
-static OwHttpAnswer *
-make_answer (SoupMessage *message)
-{
-  OwHttpAnswer *answer = g_new0 (OwHttpAnswer, 1);
-  g_autofree char *type = dup_header (message, "Content-Type");
-
-  answer->status = soup_message_get_status (message);
-  answer->retry_after = dup_header (message, "Retry-After");
-  if (type != NULL)
-    {
-      type[strcspn (type, ";,")] = '\0';
-      answer->content_type = g_ascii_strdown (g_strstrip (type), -1);
-    }
-  return answer;
-}
-
 static gboolean
 is_redirect (guint status)
 {
@@ -370,16 +334,14 @@ is_redirect (guint status)
 static void
 end_as_redirect (Exchange *exchange)
 {
-  const char *place =
-    soup_message_headers_get_one (soup_message_get_response_headers (exchange->message),
-                                  "Location");
-  g_autofree char *visible = ow_text_visible (place != NULL ? place : "nowhere");
-  g_autofree char *shown = ow_text_shorten (visible, HEADER_MAX, TRUE);
+  g_autofree char *place = ow_http_answer_dup_header (exchange->message, "Location",
+                                                      exchange->secret);
   GError *error = NULL;
 
   ow_error_setf (&error, OW_ERROR_DATA,
                  "Nothing is sent there. If it is the right place, give it as the address",
-                 "%s leads elsewhere, to %s", exchange->where, shown);
+                 "%s leads elsewhere, to %s", exchange->where,
+                 place != NULL ? place : "a place that cannot be shown");
   end (exchange, error);
 }
 
@@ -387,41 +349,57 @@ static void
 begin_body (Exchange *exchange)
 {
   GError *error = NULL;
-  guint status = exchange->answer->status;
 
-  if (status < 200 || status > 299)
-    {
-      exchange->error_body = g_byte_array_new ();
-      exchange->phase_ms[OW_HTTP_READING] = MIN (exchange->phase_ms[OW_HTTP_READING], ERROR_MS);
-    }
   enter (exchange, OW_HTTP_READING);
-  if (exchange->error_body == NULL && exchange->length != NULL
-      && exchange->body.kind == OW_HTTP_BODY_LENGTH && exchange->body.left > exchange->max_bytes)
+  if (exchange->body.kind == OW_HTTP_BODY_LENGTH && exchange->body.left > exchange->max_bytes)
     end_as_data (exchange, "it is longer than an answer may be");
-  else if (exchange->error_body == NULL && exchange->head != NULL
+  else if (exchange->head != NULL
            && !exchange->head (exchange->answer, exchange->data_user, &error))
     end (exchange, error);
+  else if (is_over (exchange))
+    return;
   else if (exchange->body.done)
     end (exchange, NULL);
-  else if (!is_over (exchange))
+  else
     read_more (exchange);
+}
+
+/* Of an answer that says no there is as much text as can be had. */
+static void
+begin_error_body (Exchange *exchange,
+                  gboolean  readable)
+{
+  if (!readable || exchange->body.done)
+    {
+      end (exchange, NULL);
+      return;
+    }
+
+  exchange->error_body = g_byte_array_new ();
+  exchange->phase_ms[OW_HTTP_READING] = MIN (exchange->phase_ms[OW_HTTP_READING], ERROR_MS);
+  enter (exchange, OW_HTTP_READING);
+  read_more (exchange);
 }
 
 static void
 begin_answer (Exchange *exchange)
 {
   guint status = soup_message_get_status (exchange->message);
-  g_autofree char *content_encoding = dup_header (exchange->message, "Content-Encoding");
+  const char *coding =
+    soup_message_headers_get_list (soup_message_get_response_headers (exchange->message),
+                                   "Content-Encoding");
+  gboolean is_plain = coding == NULL || g_ascii_strcasecmp (coding, "identity") == 0;
   const char *wrong;
 
   wrong = ow_http_body_start (&exchange->body, status, exchange->encoding, exchange->length);
-  exchange->answer = make_answer (exchange->message);
+  exchange->answer = ow_http_answer_new (exchange->message, exchange->secret);
   if (is_redirect (status))
     end_as_redirect (exchange);
+  else if (status < 200 || status > 299)
+    begin_error_body (exchange, wrong == NULL && is_plain);
   else if (wrong != NULL)
     end_as_data (exchange, wrong);
-  else if (content_encoding != NULL
-           && g_ascii_strcasecmp (content_encoding, "identity") != 0)
+  else if (!is_plain)
     end_as_data (exchange, "it is compressed, which was not asked for");
   else
     begin_body (exchange);
@@ -437,7 +415,7 @@ on_got_headers (SoupMessage *message,
   if (soup_message_get_status (message) != SOUP_STATUS_MISDIRECTED_REQUEST || exchange->ended)
     return;
 
-  exchange->answer = make_answer (message);
+  exchange->answer = ow_http_answer_new (message, exchange->secret);
   end (exchange, NULL);
 }
 
@@ -616,52 +594,6 @@ on_queued (SoupSession *session,
                          g_rc_box_acquire (user_data), unref_by_closure, 0);
 }
 
-/* The manager of logins must be there, or libsoup takes an answer 401 for one that it will ask
- * again for and gathers it without end; it knows no way to log in and is told to keep out. */
-static SoupSession *
-make_session (const OwHttpSettings *settings,
-              gboolean              loopback)
-{
-  SoupSession *session = soup_session_new ();
-
-  soup_session_remove_feature_by_type (session, SOUP_TYPE_CONTENT_DECODER);
-  soup_session_remove_feature_by_type (session, SOUP_TYPE_CONTENT_SNIFFER);
-  soup_session_remove_feature_by_type (session, SOUP_TYPE_COOKIE_JAR);
-  soup_session_remove_feature_by_type (session, SOUP_TYPE_CACHE);
-  soup_session_remove_feature_by_type (session, SOUP_TYPE_HSTS_ENFORCER);
-  soup_session_remove_feature_by_type (session, SOUP_TYPE_LOGGER);
-  soup_session_remove_feature_by_type (session, SOUP_TYPE_WEBSOCKET_EXTENSION_MANAGER);
-  soup_session_remove_feature_by_type (session, SOUP_TYPE_AUTH_BASIC);
-  soup_session_remove_feature_by_type (session, SOUP_TYPE_AUTH_DIGEST);
-  soup_session_set_timeout (session, 0);
-  if (settings->authorities != NULL)
-    soup_session_set_tls_database (session, settings->authorities);
-  if (loopback || !settings->system_proxy)
-    soup_session_set_proxy_resolver (session, loopback ? NULL : settings->proxy);
-  return session;
-}
-
-static SoupMessage *
-make_message (GUri                *uri,
-              const OwHttpRequest *request)
-{
-  SoupMessage *message = soup_message_new_from_uri (request->method, uri);
-  SoupMessageHeaders *headers = soup_message_get_request_headers (message);
-
-  soup_message_add_flags (message, SOUP_MESSAGE_NO_REDIRECT | SOUP_MESSAGE_NEW_CONNECTION
-                          | SOUP_MESSAGE_DO_NOT_USE_AUTH_CACHE | SOUP_MESSAGE_COLLECT_METRICS);
-  soup_message_disable_feature (message, SOUP_TYPE_AUTH_MANAGER);
-  soup_message_headers_replace (headers, "Connection", "close");
-  soup_message_headers_replace (headers, "User-Agent", "openworker/" OW_VERSION);
-  for (gsize i = 0; request->headers != NULL && request->headers[i] != NULL; i += 2)
-    soup_message_headers_replace (headers, request->headers[i], request->headers[i + 1]);
-  if (request->secret_name != NULL)
-    soup_message_headers_replace (headers, request->secret_name, request->secret_value);
-  if (request->body != NULL)
-    soup_message_set_request_body_from_bytes (message, request->content_type, request->body);
-  return message;
-}
-
 static void
 connect_signals (Exchange *exchange)
 {
@@ -689,7 +621,6 @@ ow_http_exchange_start (GTask                *task,
                         OwHttpDataFunc        data,
                         gpointer              data_user)
 {
-  g_autofree char *where = ow_http_request_where (uri);
   Exchange *exchange = g_rc_box_new0 (Exchange);
   GCancellable *cancellable = g_task_get_cancellable (task);
   gboolean loopback = ow_http_request_is_loopback (uri);
@@ -699,7 +630,7 @@ ow_http_exchange_start (GTask                *task,
   exchange->head = head;
   exchange->data = data;
   exchange->data_user = data_user;
-  exchange->where = g_steal_pointer (&where);
+  exchange->where = ow_http_request_where (uri);
   exchange->secret_name = g_strdup (request->secret_name);
   exchange->secret = g_strdup (request->secret_value);
   exchange->phase_ms[OW_HTTP_CONNECTING] = request->connect_ms > 0 ? request->connect_ms
@@ -711,8 +642,8 @@ ow_http_exchange_start (GTask                *task,
   exchange->max_bytes = request->max_bytes > 0 ? request->max_bytes : MAX_BYTES;
   exchange->fault.where = exchange->where;
   exchange->fault.loopback = loopback;
-  exchange->session = make_session (settings, loopback);
-  exchange->message = make_message (uri, request);
+  exchange->session = ow_http_session_new (settings, loopback);
+  exchange->message = ow_http_session_make_message (uri, request);
   connect_signals (exchange);
 
   enter (exchange, OW_HTTP_CONNECTING);

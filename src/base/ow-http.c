@@ -42,18 +42,6 @@ ow_http_init (OwHttp *self)
 {
 }
 
-void
-ow_http_answer_free (OwHttpAnswer *answer)
-{
-  if (answer == NULL)
-    return;
-
-  g_free (answer->content_type);
-  g_free (answer->retry_after);
-  g_clear_pointer (&answer->error_body, g_bytes_unref);
-  g_free (answer);
-}
-
 static void
 free_certificates (GList *certificates)
 {
