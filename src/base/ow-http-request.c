@@ -14,7 +14,7 @@
 /* What libsoup or the exchange itself says, and what another hop would take for its own. */
 static const char *const own_headers[] = {
   "connection", "content-length", "content-type", "cookie", "expect", "host", "keep-alive",
-  "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+  "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", NULL,
 };
 
 static gboolean
