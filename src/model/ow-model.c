@@ -156,7 +156,8 @@ ow_model_find_base_url (const char  *name,
 
   if (g_str_has_prefix (name, REPLAY_PREFIX))
     {
-      ow_error_set (error, OW_ERROR_USAGE, "A recording has no address", NULL, NULL);
+      if (base_url != NULL)
+        ow_error_set (error, OW_ERROR_USAGE, "A recording has no address", NULL, NULL);
       return NULL;
     }
   if (openai_name (name) == NULL)
