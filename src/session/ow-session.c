@@ -162,7 +162,8 @@ on_decision (OwSandbox  *sandbox,
     {
       json_decref (members);
       if (self->n_refusals == MAX_REFUSALS + 1)
-        ow_session_append_notice (self, "Very many connections were refused in this session. Further "
+        ow_session_append_notice (self,
+                                  "Very many connections were refused in this session. Further "
                                   "refusals are not listed one by one.");
       return;
     }

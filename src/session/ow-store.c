@@ -378,13 +378,21 @@ insert_event (OwStore  *self,
   static const char insert[] = "INSERT INTO events (session, seq, json) VALUES (?1, ?2, ?3)";
   sqlite3_stmt *statement = ow_store_prepare (self, insert, error);
   g_autofree char *line = ow_event_to_line (event);
+  g_autoptr (GError) cause = NULL;
 
   if (statement == NULL)
     return FALSE;
   bind_text (statement, 1, ow_event_get_session (event));
   sqlite3_bind_int64 (statement, 2, (sqlite3_int64) ow_event_get_seq (event));
   bind_text (statement, 3, line);
-  return step_done (self, statement, "The event could not be stored", error);
+  if (step_done (self, statement, "The event could not be stored", &cause))
+    return TRUE;
+  if (sqlite3_extended_errcode (self->database) != SQLITE_CONSTRAINT_FOREIGNKEY)
+    g_propagate_error (error, g_steal_pointer (&cause));
+  else
+    ow_error_set (error, OW_ERROR_FAILED, "The session cannot go on",
+                  "it was deleted from the store while it ran", "Start another one.");
+  return FALSE;
 }
 
 static gboolean

@@ -49,20 +49,52 @@ script_model_new (const char *first,
   return self;
 }
 
-static OwModelTurn *
-make_turn (const char *text)
+/* New reference. */
+static json_t *
+parse (const char *text)
 {
-  OwModelTurn *turn = g_new0 (OwModelTurn, 1);
   char message[OW_WIRE_ERROR_SIZE];
+  json_t *parsed;
 
   if (text[0] == '[')
-    turn->tool_calls = ow_json_parse (text, strlen (text), message);
+    {
+      g_autofree char *whole = g_strdup_printf ("{\"tool_calls\":%s}", text);
+
+      parsed = ow_json_parse (whole, strlen (whole), message);
+    }
+  else if (text[0] == '{')
+    parsed = ow_json_parse (text, strlen (text), message);
   else
-    turn->tool_calls = json_array ();
-  g_assert_nonnull (turn->tool_calls);
-  turn->text = g_strdup (text[0] == '[' ? "" : text);
-  turn->finish = g_strdup (text[0] == '[' ? "tool_calls" : "stop");
+    parsed = json_pack ("{s:s}", "text", text);
+  g_assert_nonnull (parsed);
+  return parsed;
+}
+
+static OwModelTurn *
+make_turn (const json_t *parsed)
+{
+  OwModelTurn *turn = g_new0 (OwModelTurn, 1);
+  json_t *calls = json_object_get (parsed, "tool_calls");
+
+  turn->tool_calls = calls != NULL ? json_incref (calls) : json_array ();
+  turn->text = g_strdup (ow_json_get_string (parsed, "text", ""));
+  turn->finish = g_strdup (ow_json_get_string (parsed, "finish",
+                                               calls != NULL ? "tool_calls" : "stop"));
+  turn->cut = g_strdup (ow_json_get_string (parsed, "cut", NULL));
+  turn->usage = json_incref (json_object_get (parsed, "usage"));
   return turn;
+}
+
+static void
+answer (GTask        *task,
+        const json_t *parsed)
+{
+  const char *error = ow_json_get_string (parsed, "error", NULL);
+
+  if (error != NULL)
+    g_task_return_new_error (task, OW_ERROR, OW_ERROR_FAILED, "%s", error);
+  else
+    g_task_return_pointer (task, make_turn (parsed), (GDestroyNotify) ow_model_turn_free);
 }
 
 static void
@@ -84,24 +116,38 @@ script_model_complete_async (OwModel             *model,
 {
   ScriptModel *self = SCRIPT_MODEL (model);
   g_autoptr (GTask) task = g_task_new (self, cancellable, callback, user_data);
+  json_t *parsed;
+  json_t *piece;
+  size_t  i;
 
   g_assert_cmpuint (json_array_size (tools), ==, 7);
   g_task_set_source_tag (task, script_model_complete_async);
   json_decref (self->history);
   self->history = json_deep_copy (history);
   self->asked = TRUE;
+  parsed = self->next < self->turns->len ? parse (g_ptr_array_index (self->turns, self->next++))
+                                         : NULL;
+  json_array_foreach (json_object_get (parsed, "stream"), i, piece)
+    text (json_string_value (piece), text_data);
+  if (self->on_asked != NULL)
+    self->on_asked (self, self->asked_data);
   if (self->hangs && !g_cancellable_is_cancelled (cancellable))
     {
       g_task_set_check_cancellable (task, FALSE);
       g_signal_connect_data (cancellable, "cancelled", G_CALLBACK (on_cancelled),
                              g_object_ref (task), (GClosureNotify) (GCallback) g_object_unref, 0);
-      return;
     }
-  if (self->next < self->turns->len)
-    g_task_return_pointer (task, make_turn (g_ptr_array_index (self->turns, self->next++)),
-                           (GDestroyNotify) ow_model_turn_free);
+  else if (parsed != NULL)
+    answer (task, parsed);
   else
     g_task_return_new_error (task, OW_ERROR, OW_ERROR_FAILED, "The script is at its end");
+  json_decref (parsed);
+}
+
+static gboolean
+script_model_is_recorded (OwModel *model)
+{
+  return SCRIPT_MODEL (model)->recorded;
 }
 
 static OwModelTurn *
@@ -117,4 +163,5 @@ script_model_iface_init (OwModelInterface *iface)
 {
   iface->complete_async = script_model_complete_async;
   iface->complete_finish = script_model_complete_finish;
+  iface->is_recorded = script_model_is_recorded;
 }

@@ -3,179 +3,26 @@
 
 #include <string.h>
 
-#include "agent/ow-agent.h"
+#include "agent-fixture.h"
 #include "base/ow-error.h"
-#include "base/ow-file.h"
-#include "fake-host.h"
-#include "script-model.h"
-
-#define SHELL(id) "{\"id\":\"" id "\",\"name\":\"shell\",\"arguments\":{\"command\":\"" id "\"}}"
-#define ONE "[" SHELL ("c1") "]"
-#define THREE "[" SHELL ("c1") "," SHELL ("c2") "," SHELL ("c3") "]"
-
-typedef struct {
-  char         *directory;    /* (owned) */
-  OwEventList  *events;
-  OwConsent    *consent;
-  OwAudit      *audit;
-  FakeHost     *host;
-  ScriptModel  *model;
-  OwAgent      *agent;
-  GCancellable *cancellable;
-  GError       *error;
-  gboolean      result;
-  gboolean      done;
-  gint          stop_at;      /* kind of event at which it is stopped; -1: never */
-  guint         stop_after;   /* and how many of that kind come first */
-  gboolean      fails;        /* ow_agent_fail() in place of the cancellable */
-} Fixture;
-
-static void
-on_appended (OwEventList *events,
-             OwEvent     *event,
-             Fixture     *fixture)
-{
-  if ((gint) ow_event_get_kind (event) != fixture->stop_at || fixture->stop_after-- > 0)
-    return;
-  fixture->stop_at = -1;
-  if (fixture->fails)
-    {
-      g_autoptr (GError) error = NULL;
-
-      ow_error_set (&error, OW_ERROR_FAILED, "The wall is gone", NULL, NULL);
-      ow_agent_fail (fixture->agent, error);
-      return;
-    }
-  g_cancellable_cancel (fixture->cancellable);
-}
-
-static void
-set_up (Fixture             *fixture,
-        OwApprovePolicy      policy,
-        FakeMode             mode,
-        ScriptModel         *model,
-        const OwAgentLimits *limits)
-{
-  g_autofree char *path = NULL;
-
-  memset (fixture, 0, sizeof *fixture);
-  fixture->stop_at = -1;
-  fixture->directory = g_dir_make_tmp ("ow-agent-XXXXXX", NULL);
-  path = g_build_filename (fixture->directory, "audit.jsonl", NULL);
-  fixture->events = ow_event_list_new ("s1");
-  g_signal_connect (fixture->events, "appended", G_CALLBACK (on_appended), fixture);
-  fixture->consent = ow_consent_new (fixture->events, policy);
-  fixture->audit = ow_audit_open (path, NULL);
-  g_assert_nonnull (fixture->audit);
-  fixture->host = fake_host_new (mode, "seen");
-  fixture->model = model;
-  fixture->agent = ow_agent_new (fixture->events, fixture->consent, fixture->audit,
-                                 OW_TOOL_HOST (fixture->host), OW_MODEL (model), "the prompt",
-                                 limits);
-  fixture->cancellable = g_cancellable_new ();
-}
-
-static void
-tear_down (Fixture *fixture)
-{
-  g_clear_object (&fixture->agent);
-  g_clear_object (&fixture->host);
-  g_clear_object (&fixture->model);
-  g_clear_object (&fixture->consent);
-  g_clear_object (&fixture->audit);
-  g_clear_object (&fixture->events);
-  g_clear_object (&fixture->cancellable);
-  g_clear_error (&fixture->error);
-  g_assert_true (ow_file_remove_tree (fixture->directory, NULL));
-  g_free (fixture->directory);
-}
-
-static void
-on_done (GObject      *source,
-         GAsyncResult *result,
-         gpointer      user_data)
-{
-  Fixture *fixture = user_data;
-
-  fixture->result = ow_agent_run_turn_finish (OW_AGENT (source), result, &fixture->error);
-  fixture->done = TRUE;
-}
-
-static void
-run (Fixture    *fixture,
-     const char *text)
-{
-  fixture->done = FALSE;
-  ow_agent_run_turn_async (fixture->agent, text, fixture->cancellable, on_done, fixture);
-  fake_wait (&fixture->done);
-}
-
-static guint
-count (Fixture     *fixture,
-       OwEventType  kind)
-{
-  guint n = 0;
-
-  for (guint i = 0; i < ow_event_list_get_n (fixture->events); i++)
-    n += ow_event_get_kind (ow_event_list_get (fixture->events, i)) == kind;
-  return n;
-}
-
-static const OwEvent *
-last (Fixture *fixture)
-{
-  return ow_event_list_get (fixture->events, ow_event_list_get_n (fixture->events) - 1);
-}
-
-static void
-assert_turn_ended (Fixture    *fixture,
-                   const char *reason)
-{
-  g_assert_cmpint (ow_event_get_kind (last (fixture)), ==, OW_EVENT_TURN_ENDED);
-  g_assert_cmpstr (ow_event_get_string (last (fixture), "reason"), ==, reason);
-  /* Every asked call has its end. */
-  g_assert_cmpuint (count (fixture, OW_EVENT_TOOL_ASKED), ==,
-                    count (fixture, OW_EVENT_TOOL_ENDED));
-}
-
-/* The roles of what the model was given, such as "system user assistant tool". */
-static void
-assert_roles (Fixture    *fixture,
-              const char *expected)
-{
-  g_autoptr (GString) roles = g_string_new (NULL);
-
-  for (size_t i = 0; i < json_array_size (fixture->model->history); i++)
-    g_string_append_printf (roles, "%s%s", i > 0 ? " " : "",
-                            ow_json_get_string (json_array_get (fixture->model->history, i),
-                                                "role", "?"));
-  g_assert_cmpstr (roles->str, ==, expected);
-}
-
-static const char *
-history_text (Fixture *fixture,
-              size_t   index)
-{
-  return ow_json_get_string (json_array_get (fixture->model->history, index), "text", NULL);
-}
 
 static void
 test_turn (void)
 {
   Fixture fixture;
 
-  set_up (&fixture, OW_APPROVE_SANDBOXED, FAKE_ANSWER, script_model_new (ONE, "Done.", NULL),
-          NULL);
-  run (&fixture, "do it");
+  agent_set_up (&fixture, OW_APPROVE_SANDBOXED, FAKE_ANSWER, script_model_new (ONE, "Done.", NULL),
+                NULL);
+  agent_run (&fixture, "do it");
   g_assert_no_error (fixture.error);
   g_assert_true (fixture.result);
-  assert_turn_ended (&fixture, "done");
-  assert_roles (&fixture, "system user assistant tool");
-  g_assert_cmpstr (history_text (&fixture, 0), ==, "the prompt");
-  g_assert_cmpstr (history_text (&fixture, 1), ==, "do it");
-  g_assert_cmpstr (history_text (&fixture, 3), ==, "seen");
+  agent_assert_turn_ended (&fixture, "done");
+  agent_assert_roles (&fixture, "system user assistant tool");
+  g_assert_cmpstr (agent_history_text (&fixture, 0), ==, "the prompt");
+  g_assert_cmpstr (agent_history_text (&fixture, 1), ==, "do it");
+  g_assert_cmpstr (agent_history_text (&fixture, 3), ==, "seen");
   g_assert_cmpuint (fixture.host->n_calls, ==, 1);
-  tear_down (&fixture);
+  agent_tear_down (&fixture);
 }
 
 static void
@@ -184,13 +31,14 @@ test_in_order (void)
   Fixture fixture;
   guint   next = 1;
 
-  set_up (&fixture, OW_APPROVE_SANDBOXED, FAKE_ANSWER, script_model_new (THREE, "Done.", NULL),
-          NULL);
-  run (&fixture, "do it");
+  agent_set_up (&fixture, OW_APPROVE_SANDBOXED, FAKE_ANSWER,
+                script_model_new (THREE, "Done.", NULL),
+                NULL);
+  agent_run (&fixture, "do it");
   g_assert_true (fixture.result);
   g_assert_cmpuint (fixture.host->n_calls, ==, 3);
   g_assert_cmpuint (fixture.host->max_running, ==, 1);
-  assert_roles (&fixture, "system user assistant tool tool tool");
+  agent_assert_roles (&fixture, "system user assistant tool tool tool");
   for (guint i = 0; i < ow_event_list_get_n (fixture.events); i++)
     {
       const OwEvent   *event = ow_event_list_get (fixture.events, i);
@@ -201,7 +49,7 @@ test_in_order (void)
       g_assert_cmpstr (ow_event_get_string (event, "model_call"), ==, id);
       next++;
     }
-  tear_down (&fixture);
+  agent_tear_down (&fixture);
 }
 
 static void
@@ -209,14 +57,14 @@ test_wrong_call (void)
 {
   Fixture fixture;
 
-  set_up (&fixture, OW_APPROVE_SANDBOXED, FAKE_ANSWER,
-          script_model_new ("[{\"id\":\"c1\",\"name\":\"sudo\",\"arguments\":{}}]", "Sorry.",
-                            NULL), NULL);
-  run (&fixture, "do it");
+  agent_set_up (&fixture, OW_APPROVE_SANDBOXED, FAKE_ANSWER,
+                script_model_new ("[{\"id\":\"c1\",\"name\":\"sudo\",\"arguments\":{}}]", "Sorry.",
+                                  NULL), NULL);
+  agent_run (&fixture, "do it");
   g_assert_true (fixture.result);
   g_assert_cmpuint (fixture.host->n_calls, ==, 0);
-  g_assert_nonnull (strstr (history_text (&fixture, 3), "no tool named \"sudo\""));
-  tear_down (&fixture);
+  g_assert_nonnull (strstr (agent_history_text (&fixture, 3), "no tool named \"sudo\""));
+  agent_tear_down (&fixture);
 }
 
 /* Answers that cannot be told apart later are not taken. */
@@ -235,13 +83,14 @@ test_unusable_answer (void)
     {
       Fixture fixture;
 
-      set_up (&fixture, OW_APPROVE_SANDBOXED, FAKE_ANSWER, script_model_new (answers[i], NULL),
-              NULL);
-      run (&fixture, "do it");
+      agent_set_up (&fixture, OW_APPROVE_SANDBOXED, FAKE_ANSWER,
+                    script_model_new (answers[i], NULL),
+                    NULL);
+      agent_run (&fixture, "do it");
       g_assert_error (fixture.error, OW_ERROR, OW_ERROR_DATA);
       g_assert_cmpuint (fixture.host->n_calls, ==, 0);
-      assert_turn_ended (&fixture, "failed");
-      tear_down (&fixture);
+      agent_assert_turn_ended (&fixture, "failed");
+      agent_tear_down (&fixture);
     }
 }
 
@@ -266,8 +115,8 @@ test_stop (void)
       {
         Fixture fixture;
 
-        set_up (&fixture, OW_APPROVE_SANDBOXED, FAKE_ANSWER,
-                script_model_new (THREE, ONE, "Done.", NULL), NULL);
+        agent_set_up (&fixture, OW_APPROVE_SANDBOXED, FAKE_ANSWER,
+                      script_model_new (THREE, ONE, "Done.", NULL), NULL);
         fixture.stop_at = moments[i].at;
         fixture.stop_after = moments[i].after;
         fixture.fails = fails == 1;
@@ -275,15 +124,15 @@ test_stop (void)
         /* Before the user's message is in the list there is no turn that could fail. */
         if (fixture.fails && moments[i].at == OW_EVENT_USER_MESSAGE)
           fixture.fails = FALSE;
-        run (&fixture, "do it");
+        agent_run (&fixture, "do it");
         g_assert_false (fixture.result);
         g_assert_error (fixture.error, OW_ERROR,
                         (gint) (fixture.fails ? OW_ERROR_FAILED : OW_ERROR_INTERRUPTED));
-        assert_turn_ended (&fixture, fixture.fails ? "failed" : "stopped");
-        g_assert_cmpuint (count (&fixture, OW_EVENT_TOOL_ENDED), ==,
+        agent_assert_turn_ended (&fixture, fixture.fails ? "failed" : "stopped");
+        g_assert_cmpuint (agent_count (&fixture, OW_EVENT_TOOL_ENDED), ==,
                           moments[i].n_ended + (moments[i].at == OW_EVENT_MODEL_MESSAGE &&
                                                 moments[i].after == 1));
-        tear_down (&fixture);
+        agent_tear_down (&fixture);
       }
 }
 
@@ -292,13 +141,6 @@ cancel_it (gpointer user_data)
 {
   g_cancellable_cancel (user_data);
   return G_SOURCE_REMOVE;
-}
-
-static void
-ask_and_leave (OwConsent        *consent,
-               OwConsentRequest *request,
-               gpointer          user_data)
-{
 }
 
 /* Stopped while it waits: for the model, for a person, for the host. */
@@ -311,14 +153,13 @@ test_stop_while_waiting (gconstpointer data)
   ScriptModel     *model = script_model_new (THREE, "Done.", NULL);
 
   model->hangs = g_str_equal (what, "model");
-  set_up (&fixture, policy, FAKE_HANG, model, NULL);
-  if (policy == OW_APPROVE_ASK)
-    g_signal_connect (fixture.consent, "asked", G_CALLBACK (ask_and_leave), NULL);
+  agent_set_up (&fixture, policy, FAKE_HANG, model, NULL);
+  ow_consent_set_attended (fixture.consent, TRUE);
   g_timeout_add (50, cancel_it, fixture.cancellable);
-  run (&fixture, "do it");
+  agent_run (&fixture, "do it");
   g_assert_error (fixture.error, OW_ERROR, OW_ERROR_INTERRUPTED);
-  assert_turn_ended (&fixture, "stopped");
-  g_assert_cmpuint (count (&fixture, OW_EVENT_TOOL_ENDED), ==,
+  agent_assert_turn_ended (&fixture, "stopped");
+  g_assert_cmpuint (agent_count (&fixture, OW_EVENT_TOOL_ENDED), ==,
                     g_str_equal (what, "model") ? 0 : 3);
   g_assert_cmpuint (fixture.host->n_calls, ==, g_str_equal (what, "host"));
 
@@ -330,11 +171,11 @@ test_stop_while_waiting (gconstpointer data)
   g_ptr_array_set_size (fixture.model->turns, 0);
   g_ptr_array_add (fixture.model->turns, g_strdup ("Fine."));
   fixture.model->next = 0;
-  run (&fixture, "go on");
+  agent_run (&fixture, "go on");
   g_assert_no_error (fixture.error);
-  assert_roles (&fixture, g_str_equal (what, "model")
+  agent_assert_roles (&fixture, g_str_equal (what, "model")
                 ? "system user user" : "system user assistant tool tool tool user");
-  tear_down (&fixture);
+  agent_tear_down (&fixture);
 }
 
 static void
@@ -343,30 +184,42 @@ test_call_limit (void)
   const OwAgentLimits limits = { .max_calls = 2 };
   Fixture fixture;
 
-  set_up (&fixture, OW_APPROVE_SANDBOXED, FAKE_ANSWER, script_model_new (THREE, "Done.", NULL),
-          &limits);
-  run (&fixture, "do it");
+  agent_set_up (&fixture, OW_APPROVE_SANDBOXED, FAKE_ANSWER,
+                script_model_new (THREE, "Done.", NULL),
+                &limits);
+  agent_run (&fixture, "do it");
   g_assert_error (fixture.error, OW_ERROR, OW_ERROR_FAILED);
   g_assert_nonnull (strstr (fixture.error->message, "limit of 2 tool calls"));
   g_assert_cmpuint (fixture.host->n_calls, ==, 2);
-  g_assert_cmpuint (count (&fixture, OW_EVENT_TOOL_ENDED), ==, 3);
-  assert_turn_ended (&fixture, "limit");
-  tear_down (&fixture);
+  g_assert_cmpuint (agent_count (&fixture, OW_EVENT_TOOL_ENDED), ==, 3);
+  agent_assert_turn_ended (&fixture, "limit");
+  agent_tear_down (&fixture);
 }
 
+static void
+take_long (FakeHost   *host,
+           const char *call_id,
+           gpointer    data)
+{
+  g_usleep (600 * 1000);
+}
+
+/* The call that runs is not broken off: what it did would be lost. */
 static void
 test_time_limit (void)
 {
   const OwAgentLimits limits = { .max_seconds = 1 };
   Fixture fixture;
 
-  set_up (&fixture, OW_APPROVE_SANDBOXED, FAKE_HANG, script_model_new (THREE, "Done.", NULL),
-          &limits);
-  run (&fixture, "do it");
+  agent_set_up (&fixture, OW_APPROVE_SANDBOXED, FAKE_ANSWER,
+                script_model_new (THREE, "Done.", NULL), &limits);
+  fixture.host->asked = take_long;
+  agent_run (&fixture, "do it");
   g_assert_error (fixture.error, OW_ERROR, OW_ERROR_FAILED);
   g_assert_nonnull (strstr (fixture.error->message, "limit of 1 seconds"));
-  assert_turn_ended (&fixture, "limit");
-  tear_down (&fixture);
+  g_assert_cmpuint (fixture.host->n_calls, ==, 2);
+  agent_assert_turn_ended (&fixture, "limit");
+  agent_tear_down (&fixture);
 }
 
 static void
@@ -374,14 +227,14 @@ test_host_fails (void)
 {
   Fixture fixture;
 
-  set_up (&fixture, OW_APPROVE_SANDBOXED, FAKE_ERROR, script_model_new (THREE, "Done.", NULL),
-          NULL);
-  run (&fixture, "do it");
+  agent_set_up (&fixture, OW_APPROVE_SANDBOXED, FAKE_ERROR, script_model_new (THREE, "Done.", NULL),
+                NULL);
+  agent_run (&fixture, "do it");
   g_assert_error (fixture.error, OW_ERROR, OW_ERROR_FAILED);
   g_assert_cmpuint (fixture.host->n_calls, ==, 1);
-  g_assert_cmpuint (count (&fixture, OW_EVENT_TOOL_ENDED), ==, 3);
-  assert_turn_ended (&fixture, "failed");
-  tear_down (&fixture);
+  g_assert_cmpuint (agent_count (&fixture, OW_EVENT_TOOL_ENDED), ==, 3);
+  agent_assert_turn_ended (&fixture, "failed");
+  agent_tear_down (&fixture);
 }
 
 static void
@@ -389,16 +242,16 @@ test_lost_state (void)
 {
   Fixture fixture;
 
-  set_up (&fixture, OW_APPROVE_SANDBOXED, FAKE_ANSWER, script_model_new (ONE, "Done.", NULL),
-          NULL);
+  agent_set_up (&fixture, OW_APPROVE_SANDBOXED, FAKE_ANSWER, script_model_new (ONE, "Done.", NULL),
+                NULL);
   fixture.host->state_lost = TRUE;
-  run (&fixture, "do it");
+  agent_run (&fixture, "do it");
   g_assert_true (fixture.result);
-  g_assert_cmpuint (count (&fixture, OW_EVENT_NOTICE), ==, 1);
-  assert_roles (&fixture, "system user assistant tool system");
-  g_assert_true (g_str_has_prefix (history_text (&fixture, 4), "[Note from OpenWorker"));
-  g_assert_nonnull (strstr (history_text (&fixture, 4), "Shell state was lost"));
-  tear_down (&fixture);
+  g_assert_cmpuint (agent_count (&fixture, OW_EVENT_NOTICE), ==, 1);
+  agent_assert_roles (&fixture, "system user assistant tool system");
+  g_assert_true (g_str_has_prefix (agent_history_text (&fixture, 4), "[Note from OpenWorker"));
+  g_assert_nonnull (strstr (agent_history_text (&fixture, 4), "Shell state was lost"));
+  agent_tear_down (&fixture);
 }
 
 static void
@@ -407,16 +260,17 @@ test_busy (void)
   Fixture fixture;
   Fixture second = { 0 };
 
-  set_up (&fixture, OW_APPROVE_SANDBOXED, FAKE_HANG, script_model_new (ONE, "Done.", NULL), NULL);
-  ow_agent_run_turn_async (fixture.agent, "one", fixture.cancellable, on_done, &fixture);
-  ow_agent_run_turn_async (fixture.agent, "two", NULL, on_done, &second);
+  agent_set_up (&fixture, OW_APPROVE_SANDBOXED, FAKE_HANG,
+                script_model_new (ONE, "Done.", NULL), NULL);
+  ow_agent_run_turn_async (fixture.agent, "one", fixture.cancellable, agent_on_done, &fixture);
+  ow_agent_run_turn_async (fixture.agent, "two", NULL, agent_on_done, &second);
   fake_wait (&second.done);
   g_assert_error (second.error, OW_ERROR, OW_ERROR_FAILED);
-  g_assert_cmpuint (count (&fixture, OW_EVENT_USER_MESSAGE), ==, 1);
+  g_assert_cmpuint (agent_count (&fixture, OW_EVENT_USER_MESSAGE), ==, 1);
   g_cancellable_cancel (fixture.cancellable);
   fake_wait (&fixture.done);
   g_clear_error (&second.error);
-  tear_down (&fixture);
+  agent_tear_down (&fixture);
 }
 
 /* What the model is given of a result, at the edges of the cut and inside characters. */

@@ -31,8 +31,8 @@ OwAgent *ow_agent_new             (OwEventList *events, OwConsent *consent, OwAu
                                    OwToolHost *host, OwModel *model,
                                    const char *system_prompt, const OwAgentLimits *limits);
 /* Reads the AGENTS.md of the folder work starts in, through the tool host like any call, for the
- * agent to be told of as what it is: a file's words, not the person's. A file that is not there is no error. Not
- * asked of a recorded model. Before the first turn. */
+ * agent to be told of as what it is: a file's words, not the person's. A file that is not there
+ * is no error. Not read for a recorded model. Before the first turn. */
 void     ow_agent_read_instructions_async  (OwAgent *self, GCancellable *cancellable,
                                             GAsyncReadyCallback callback, gpointer user_data);
 gboolean ow_agent_read_instructions_finish (OwAgent *self, GAsyncResult *result, GError **error);
@@ -44,9 +44,9 @@ gboolean ow_agent_is_working      (OwAgent *self);
 /* The last turn failed in a way that nothing may follow: an event or a record could not be
  * written, or the tool host is gone. */
 gboolean ow_agent_is_broken       (OwAgent *self);
-/* Appends the user's message (@text NULL: nothing, the turn that was cut short goes on) and works until the turn ends. The error is also in the
- * turn-ended event: OW_ERROR_INTERRUPTED when it was stopped through @cancellable,
- * OW_ERROR_FAILED at a limit. Whatever ended it, each call that the model asked for
+/* Appends the user's message (@text NULL: nothing, the turn answers what is there) and works
+ * until the turn ends. The error is also in the turn-ended event: OW_ERROR_INTERRUPTED when it
+ * was stopped through @cancellable, OW_ERROR_FAILED at a limit. Whatever ended it, each call that the model asked for
  * has a tool-ended event, and the audit is on disk. */
 void     ow_agent_run_turn_async  (OwAgent *self, const char *text, GCancellable *cancellable,
                                    GAsyncReadyCallback callback, gpointer user_data);

@@ -12,8 +12,8 @@
 #include "session/ow-store.h"
 
 /* One conversation in one wall: events, consent, sandbox and agent, made and ended
- * together. A session that has ended can be made again from the store and goes on in a new wall. Final GObject, the
- * thread of the engine. */
+ * together. A session that has ended can be made again from the store and goes on in a new wall.
+ * Final GObject, the thread of the engine. */
 
 #define OW_TYPE_SESSION (ow_session_get_type ())
 G_DECLARE_FINAL_TYPE (OwSession, ow_session, OW, SESSION, GObject)
@@ -38,8 +38,8 @@ OwSession   *ow_session_new        (OwStore *store, OwAudit *audit,
                                     const OwSessionOptions *options, GError **error);
 /* The session @id of the store, ended, to be run again: its events are those stored. @options
  * without folders, which are the session's own. Running it appends session-resumed, and a notice
- * to agent and person that says that shell state was lost and which calls were interrupted. An unknown id is
- * OW_ERROR_USAGE; one that runs, here or in another program, OW_ERROR_REFUSED. */
+ * to agent and person that says that shell state was lost and which calls were interrupted. An
+ * unknown id is OW_ERROR_USAGE; one that runs, here or in another program, OW_ERROR_REFUSED. */
 OwSession   *ow_session_resume     (OwStore *store, OwAudit *audit, const char *id,
                                     const OwSessionOptions *options, GError **error);
 const char  *ow_session_get_id     (OwSession *self);
@@ -49,8 +49,8 @@ OwConsent   *ow_session_get_consent (OwSession *self);
 gboolean     ow_session_is_working (OwSession *self);
 
 /* Raises the wall, does the one task (a kept session: and what it is told later), takes the wall
- * down, ends the session. @task (nullable): a resumed session goes on with the turn it was in; when the last turn
- * had come to its own end, it waits. */
+ * down, ends the session. @task (nullable): a resumed session goes on with the turn it was in;
+ * when the last turn had come to its own end, a kept one waits. */
 void     ow_session_run_async   (OwSession *self, const char *task, GCancellable *cancellable,
                                  GAsyncReadyCallback callback, gpointer user_data);
 gboolean ow_session_run_finish  (OwSession *self, GAsyncResult *result, GError **error);
@@ -61,8 +61,8 @@ void     ow_session_exec_async  (OwSession *self, const char * const *argv,
 gboolean ow_session_exec_finish (OwSession *self, GAsyncResult *result, int *status,
                                  GError **error);
 
-/* Tells the agent something: at work, it reads it before its next step (@now TRUE); else a turn begins with it
- * as soon as the wall is up. FALSE: the session is ending or has no agent. */
+/* Tells the agent something: at work, it reads it before its next step (@now TRUE); else a turn
+ * begins with it as soon as the wall is up. FALSE: the session is ending or has no agent. */
 gboolean ow_session_say       (OwSession *self, const char *text, gboolean *now, GError **error);
 /* Stops the turn that runs, at once; FALSE: none does. A session that is not kept ends with it. */
 gboolean ow_session_stop_turn (OwSession *self);
