@@ -179,6 +179,13 @@ test_policy (void)
     { OW_APPROVE_DENY, OW_CONSENT_TOOL, OW_LEVEL_DIRECT, TRUE, "denied:policy" },
     { OW_APPROVE_DENY, OW_CONSENT_TOOL, OW_LEVEL_DIRECT, FALSE, "denied:policy" },
     { OW_APPROVE_DENY, OW_CONSENT_HOST, OW_LEVEL_BUBBLEWRAP, TRUE, "denied:policy" },
+    { OW_APPROVE_ASK, OW_CONSENT_LIMIT, OW_LEVEL_BUBBLEWRAP, TRUE, "denied:nobody" },
+    { OW_APPROVE_SANDBOXED, OW_CONSENT_LIMIT, OW_LEVEL_BUBBLEWRAP, FALSE, "denied:nobody" },
+    { OW_APPROVE_SANDBOXED, OW_CONSENT_LIMIT, OW_LEVEL_OPENSHELL, TRUE, "denied:nobody" },
+    { OW_APPROVE_SANDBOXED, OW_CONSENT_LIMIT, OW_LEVEL_DIRECT, TRUE, "denied:nobody" },
+    { OW_APPROVE_SANDBOXED, OW_CONSENT_CONNECTOR, OW_LEVEL_BUBBLEWRAP, TRUE, "denied:nobody" },
+    { OW_APPROVE_DENY, OW_CONSENT_LIMIT, OW_LEVEL_BUBBLEWRAP, TRUE, "denied:policy" },
+    { OW_APPROVE_DENY, OW_CONSENT_LIMIT, OW_LEVEL_DIRECT, FALSE, "denied:policy" },
   };
 
   for (gsize i = 0; i < G_N_ELEMENTS (rows); i++)
@@ -425,6 +432,226 @@ test_not_written (Fixture       *f,
   }
 }
 
+/* What a face is told of the only open request; seconds that are left, -1: parked. */
+static gint
+read_list (Fixture *f)
+{
+  json_t *list = ow_consent_list (f->consent);
+  const json_t *entry = json_array_get (list, 0);
+  gint left = (gint) ow_json_get_int (entry, "remaining_s", -1);
+
+  g_assert_cmpuint (json_array_size (list), ==, 1);
+  g_assert_cmpstr (ow_json_get_string (entry, "request", ""), ==, f->id);
+  g_assert_cmpstr (ow_json_get_string (entry, "session", ""), ==, "s");
+  g_assert_cmpstr (ow_json_get_string (entry, "kind", ""), ==, "tool");
+  g_assert_cmpstr (ow_json_get_string (entry, "title", ""), ==, "shell");
+  g_assert_cmpstr (ow_json_get_string (entry, "subject", ""), ==, "x");
+  g_assert_cmpstr (ow_json_get_string (entry, "level", ""), ==, "direct");
+  g_assert_cmpint (ow_json_get_bool (entry, "parked", -1), ==, left < 0);
+  json_decref (list);
+  return left;
+}
+
+static void
+turn_for (guint ms)
+{
+  gint64 until = g_get_monotonic_time () + (gint64) ms * 1000;
+
+  while (g_get_monotonic_time () < until)
+    {
+      g_main_context_iteration (NULL, FALSE);
+      g_usleep (1000);
+    }
+}
+
+/* With nobody there a request waits for as long as it takes; who comes has the whole time. */
+static void
+test_parked (Fixture       *f,
+             gconstpointer  data)
+{
+  g_autofree char *approval = NULL;
+  OwEvent *asked;
+  Answer answer;
+
+  ow_consent_set_timeout (f->consent, 20);
+  attend (f);
+  ow_consent_set_parks (f->consent, TRUE);
+  ow_consent_set_attended (f->consent, FALSE);
+  request (f, OW_CONSENT_TOOL, OW_LEVEL_DIRECT, FALSE, "x", NULL, &answer);
+  g_assert_cmpuint (f->asked, ==, 1);
+  asked = ow_event_list_get (f->events, 0);
+  g_assert_cmpint (ow_event_get_int (asked, "timeout_s", -1), ==, 0);
+  g_assert_cmpint (read_list (f), ==, -1);
+  turn_for (200);
+  g_assert_false (answer.done);
+
+  /* It runs from when somebody came, not from when a second one did. */
+  ow_consent_set_timeout (f->consent, 600 * 1000);
+  ow_consent_set_attended (f->consent, TRUE);
+  g_assert_cmpint (read_list (f), ==, 600);
+  turn_for (1100);
+  ow_consent_set_attended (f->consent, TRUE);
+  g_assert_cmpint (read_list (f), <=, 599);
+  /* Gone and come again: the whole time. */
+  ow_consent_set_attended (f->consent, FALSE);
+  g_assert_cmpint (read_list (f), ==, -1);
+  ow_consent_set_attended (f->consent, TRUE);
+  g_assert_cmpint (read_list (f), ==, 600);
+  ow_consent_set_attended (f->consent, FALSE);
+  g_assert_false (answer.done);
+  g_assert_cmpuint (ow_event_list_get_n (f->events), ==, 1);
+
+  ow_consent_set_timeout (f->consent, 20);
+  ow_consent_set_attended (f->consent, TRUE);
+  approval = wait_for (&answer);
+  g_assert_cmpstr (approval, ==, "denied:timeout");
+  assert_refused (f, f->id, OW_DECISION_ONCE, "no such open request");
+}
+
+/* A parked request is answered like any other, also by a face that does not count as there. */
+static void
+test_parked_answer (Fixture       *f,
+                    gconstpointer  data)
+{
+  g_autofree char *approval = NULL;
+  Answer answer;
+
+  ow_consent_set_parks (f->consent, TRUE);
+  g_signal_connect (f->events, "appended", G_CALLBACK (on_appended), f);
+  request (f, OW_CONSENT_TOOL, OW_LEVEL_DIRECT, FALSE, "x", NULL, &answer);
+  answer_it (f, OW_DECISION_ONCE, NULL);
+  approval = wait_for (&answer);
+  g_assert_cmpstr (approval, ==, "person:once");
+}
+
+/* A request that is open when the last face leaves has nobody to answer it, unless it parks. */
+static void
+test_left (Fixture       *f,
+           gconstpointer  data)
+{
+  Answer answers[3];
+  Answer late;
+  Answer again;
+  g_autofree char *after = NULL;
+  g_autofree char *end = NULL;
+
+  attend (f);
+  for (gsize i = 0; i < G_N_ELEMENTS (answers); i++)
+    request (f, OW_CONSENT_TOOL, OW_LEVEL_DIRECT, FALSE, "x", NULL, &answers[i]);
+  ow_consent_set_attended (f->consent, FALSE);
+  for (gsize i = 0; i < G_N_ELEMENTS (answers); i++)
+    {
+      g_autofree char *approval = wait_for (&answers[i]);
+
+      g_assert_cmpstr (approval, ==, "denied:nobody");
+      g_assert_cmpint (answers[i].decision, ==, OW_DECISION_DENY);
+    }
+  g_assert_cmpuint (count (f, OW_EVENT_CONSENT_ANSWERED), ==, 3);
+
+  /* Nobody is there any more: not even asked. */
+  request (f, OW_CONSENT_TOOL, OW_LEVEL_DIRECT, FALSE, "x", NULL, &late);
+  after = wait_for (&late);
+  g_assert_cmpstr (after, ==, "denied:nobody");
+  g_assert_cmpuint (f->asked, ==, 3);
+
+  /* What was parked is denied when the session stops parking. */
+  ow_consent_set_parks (f->consent, TRUE);
+  request (f, OW_CONSENT_TOOL, OW_LEVEL_DIRECT, FALSE, "x", NULL, &again);
+  g_assert_cmpuint (f->asked, ==, 4);
+  ow_consent_set_parks (f->consent, FALSE);
+  end = wait_for (&again);
+  g_assert_cmpstr (end, ==, "denied:nobody");
+}
+
+/* An answer is for one request of one session: the others stay open, and another session's
+ * cannot be reached. */
+static void
+test_bound (Fixture       *f,
+            gconstpointer  data)
+{
+  Fixture other = { 0 };
+  Answer first, second, foreign;
+  g_autofree char *first_id = NULL;
+  g_autofree char *cut = NULL;
+  json_t *list;
+
+  set_up (&other, GINT_TO_POINTER (OW_APPROVE_ASK));
+  attend (f);
+  attend (&other);
+  request (f, OW_CONSENT_TOOL, OW_LEVEL_DIRECT, FALSE, "x", NULL, &first);
+  first_id = g_strdup (f->id);
+  request (f, OW_CONSENT_TOOL, OW_LEVEL_DIRECT, FALSE, "x", NULL, &second);
+  request (&other, OW_CONSENT_TOOL, OW_LEVEL_DIRECT, FALSE, "x", NULL, &foreign);
+  g_assert_cmpstr (first_id, !=, f->id);
+  list = ow_consent_list (f->consent);
+  g_assert_cmpuint (json_array_size (list), ==, 2);
+  g_assert_cmpstr (ow_json_get_string (json_array_get (list, 0), "request", ""), ==, first_id);
+  json_decref (list);
+
+  cut = g_strndup (f->id, 31);
+  assert_refused (f, other.id, OW_DECISION_ONCE, "no such open request");
+  assert_refused (&other, first_id, OW_DECISION_ONCE, "no such open request");
+  assert_refused (f, NULL, OW_DECISION_ONCE, "no such open request");
+  assert_refused (f, "", OW_DECISION_ONCE, "no such open request");
+  assert_refused (f, cut, OW_DECISION_ONCE, "no such open request");
+
+  answer_it (f, OW_DECISION_ONCE, NULL);
+  g_free (wait_for (&second));
+  turn_for (20);
+  g_assert_false (first.done);
+  g_assert_false (foreign.done);
+  ow_consent_close (f->consent);
+  ow_consent_close (other.consent);
+  g_free (wait_for (&first));
+  g_free (wait_for (&foreign));
+  assert_refused (f, first_id, OW_DECISION_ONCE, "no such open request");
+  tear_down (&other, NULL);
+}
+
+static void
+leave_at_once (OwEventList *list,
+               OwEvent     *event,
+               Fixture     *f)
+{
+  ow_consent_set_attended (f->consent, ow_event_get_kind (event) != OW_EVENT_CONSENT_ASKED);
+}
+
+/* The last face goes while the question is still being announced to it. */
+static void
+test_left_at_once (Fixture       *f,
+                   gconstpointer  data)
+{
+  g_autofree char *approval = NULL;
+  Answer answer;
+
+  attend (f);
+  g_signal_connect (f->events, "appended", G_CALLBACK (leave_at_once), f);
+  request (f, OW_CONSENT_TOOL, OW_LEVEL_DIRECT, FALSE, "x", NULL, &answer);
+  approval = wait_for (&answer);
+  g_assert_cmpstr (approval, ==, "denied:nobody");
+  g_assert_cmpuint (count (f, OW_EVENT_CONSENT_ANSWERED), ==, 1);
+}
+
+/* A limit is asked about whatever the wall. */
+static void
+test_limit (Fixture       *f,
+            gconstpointer  data)
+{
+  Fixture sandboxed = { 0 };
+  g_autofree char *approval = NULL;
+  Answer answer;
+
+  set_up (&sandboxed, GINT_TO_POINTER (OW_APPROVE_SANDBOXED));
+  attend (&sandboxed);
+  request (&sandboxed, OW_CONSENT_LIMIT, OW_LEVEL_BUBBLEWRAP, TRUE, "{\"calls\":50}", NULL,
+           &answer);
+  g_assert_cmpuint (sandboxed.asked, ==, 1);
+  answer_it (&sandboxed, OW_DECISION_ONCE, NULL);
+  approval = wait_for (&answer);
+  g_assert_cmpstr (approval, ==, "person:once");
+  tear_down (&sandboxed, NULL);
+}
+
 #define ADD(path, func) \
   g_test_add (path, Fixture, GINT_TO_POINTER (OW_APPROVE_ASK), set_up, func, tear_down)
 
@@ -436,6 +663,12 @@ main (int   argc,
 
   g_test_add_func ("/consent/policy", test_policy);
   ADD ("/consent/answers", test_answers);
+  ADD ("/consent/parked", test_parked);
+  ADD ("/consent/parked-answer", test_parked_answer);
+  ADD ("/consent/left", test_left);
+  ADD ("/consent/left-at-once", test_left_at_once);
+  ADD ("/consent/U06/bound", test_bound);
+  ADD ("/consent/limit", test_limit);
   ADD ("/consent/remembered", test_remembered);
   ADD ("/consent/timeout", test_timeout);
   ADD ("/consent/cancelled", test_cancelled);

@@ -470,6 +470,92 @@ test_person (void)
     }
 }
 
+typedef struct {
+  const char *tool;
+  const char *arguments;
+  const char *always; /* (nullable) what may be allowed for always; NULL: nothing of it */
+} AlwaysCase;
+
+static void
+remember_offer (OwEventList *events,
+                OwEvent     *event,
+                char       **always)
+{
+  if (ow_event_get_kind (event) == OW_EVENT_CONSENT_ASKED)
+    *always = g_strdup (ow_event_get_string (event, "always"));
+}
+
+/* "Always" is offered for a command line that is all there is to the call. */
+static void
+test_always_offered (void)
+{
+  static const AlwaysCase cases[] = {
+    { "shell", "{\"command\":\"git status\"}", "git status" },
+    { "shell", "{\"command\":\"git status\",\"timeout_s\":7}", "git status" },
+    { "shell", "{\"command\":\"git status; rm x\"}", NULL },
+    { "shell", "{\"command\":\"git status\\nrm x\"}", NULL },
+    { "write", "{\"path\":\"a\",\"content\":\"git status\"}", NULL },
+    { "exec", "{\"argv\":[\"git\",\"status\"]}", NULL },
+  };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      Fixture fixture;
+      g_autofree char *rules_path = NULL;
+      g_autofree char *always = NULL;
+      g_autoptr (OwConsentRules) rules = NULL;
+
+      fixture_set_up (&fixture, OW_APPROVE_ASK, FAKE_ANSWER);
+      rules_path = g_build_filename (fixture.directory, "approvals.json", NULL);
+      rules = ow_consent_rules_open (rules_path, NULL);
+      ow_consent_set_rules (fixture.consent, rules, "/srv");
+      ow_consent_set_attended (fixture.consent, TRUE);
+      g_signal_connect (fixture.events, "appended", G_CALLBACK (remember_offer), &always);
+      start_call (&fixture, cases[i].tool, cases[i].arguments);
+      g_assert_cmpstr (always, ==, cases[i].always);
+      ow_consent_close (fixture.consent);
+      fake_wait (&fixture.done);
+      fixture_tear_down (&fixture);
+    }
+}
+
+/* Allowed for always once: the next call runs without a question, another one does not. */
+static void
+test_always_runs (void)
+{
+  static const struct { const char *arguments; guint n_calls; } calls[] = {
+    { "{\"command\":\"rm x\"}", 1 },
+    { "{\"command\":\"'rm' x\"}", 2 },
+    { "{\"command\":\"rm x; rm y\"}", 2 },
+    { "{\"command\":\"rm y\"}", 2 },
+  };
+  Fixture fixture;
+  g_autofree char *rules_path = NULL;
+  g_autoptr (OwConsentRules) rules = NULL;
+
+  fixture_set_up (&fixture, OW_APPROVE_ASK, FAKE_ANSWER);
+  rules_path = g_build_filename (fixture.directory, "approvals.json", NULL);
+  rules = ow_consent_rules_open (rules_path, NULL);
+  ow_consent_set_rules (fixture.consent, rules, "/srv");
+  fixture.answer = OW_DECISION_ALWAYS;
+  attend (&fixture);
+  for (gsize i = 0; i < G_N_ELEMENTS (calls); i++)
+    {
+      fixture.done = FALSE;
+      g_clear_pointer (&fixture.result, ow_tool_result_free);
+      g_clear_object (&fixture.call);
+      if (i == 1)
+        {
+          ow_consent_set_attended (fixture.consent, FALSE);
+          g_signal_handlers_disconnect_by_func (fixture.events, on_consent_asked, &fixture);
+        }
+      run_call (&fixture, "shell", calls[i].arguments);
+      g_assert_no_error (fixture.error);
+      g_assert_cmpuint (fixture.host->n_calls, ==, calls[i].n_calls);
+    }
+  fixture_tear_down (&fixture);
+}
+
 /* Cancelled while each event is announced, and while the host works. */
 static void
 test_cancel (void)
@@ -611,6 +697,8 @@ main (int   argc,
   g_test_add_data_func ("/tool-call/A38/audit-full", "shell", test_audit_full);
   g_test_add_data_func ("/tool-call/A38/audit-full-read", "read", test_audit_full);
   g_test_add_func ("/tool-call/E02/end-not-recorded", test_end_not_recorded);
+  g_test_add_func ("/tool-call/U04/always-offered", test_always_offered);
+  g_test_add_func ("/tool-call/U04/always-runs", test_always_runs);
   g_test_add_func ("/tool-call/denied-by-policy", test_denied_by_policy);
   g_test_add_func ("/tool-call/denied-by-nobody", test_denied_by_nobody);
   g_test_add_func ("/tool-call/person", test_person);
