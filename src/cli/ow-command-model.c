@@ -85,14 +85,17 @@ show_removed (OwFace       *face,
               const json_t *result,
               gpointer      user_data)
 {
-  const char *keyring = ow_json_get_string (result, "keyring", "none");
+  g_autofree char *keyring = ow_text_visible (ow_json_get_string (result, "keyring", "none"));
 
-  g_print ("Model %s is removed", options.name);
   if (g_str_equal (keyring, "removed"))
-    g_print (", and its key from the keyring");
-  else if (!g_str_equal (keyring, "none"))
-    g_print ("; what the keyring holds of it could not be removed (%s)", keyring);
-  g_print (".\n");
+    g_print ("Model %s is removed, and its key from the keyring.\n", options.name);
+  else if (g_str_equal (keyring, "none"))
+    g_print ("Model %s is removed.\n", options.name);
+  else if (g_str_equal (keyring, "kept"))
+    g_print ("Model %s is removed. The key stays: another model is at that address.\n",
+             options.name);
+  else
+    g_print ("Model %s is removed. Its key, if there is one, stays: %s\n", options.name, keyring);
   ow_face_finish (face, 0);
 }
 

@@ -21,6 +21,7 @@ typedef struct
 static struct
 {
   char      *card;     /* (owned) (nullable) the call whose card is open */
+  OwEvent   *lookup;   /* (owned) (nullable) the call, where the program itself made it */
   GString   *streamed; /* (owned) (nullable) what came of the answer that is under way */
   gboolean   skips;    /* its pieces are not printed */
   GPtrArray *waiting;  /* (owned) (nullable) of OwEvent: come after what is open */
@@ -141,6 +142,7 @@ close_open (void)
 
   end_streamed ();
   g_clear_pointer (&page.card, g_free);
+  g_clear_pointer (&page.lookup, ow_event_unref);
   for (guint i = 0; waiting != NULL && i < waiting->len; i++)
     ow_transcript_print (g_ptr_array_index (waiting, i));
 }
@@ -266,22 +268,43 @@ has_to_wait (OwEvent *event)
 }
 
 static void
+begin_card (OwEvent *event)
+{
+  end_streamed ();
+  g_free (page.card);
+  page.card = g_strdup (ow_event_get_string (event, "call"));
+  /* Most projects have no instructions, and that is not worth a card. */
+  if (ow_event_get_string (event, "purpose") != NULL)
+    page.lookup = ow_event_ref (event);
+  else
+    ow_card_begin (event);
+}
+
+static void
+end_card (OwEvent *event)
+{
+  gboolean found = g_strcmp0 (ow_event_get_string (event, "outcome"), "ok") == 0;
+
+  if (page.lookup != NULL && found)
+    ow_card_begin (page.lookup);
+  if (page.lookup == NULL || found)
+    ow_card_end (event);
+  close_open ();
+}
+
+static void
 print_tool (OwEvent *event)
 {
   switch ((int) ow_event_get_kind (event))
     {
     case OW_EVENT_TOOL_ASKED:
-      end_streamed ();
-      g_free (page.card);
-      page.card = g_strdup (ow_event_get_string (event, "call"));
-      ow_card_begin (event);
+      begin_card (event);
       break;
     case OW_EVENT_TOOL_OUTPUT:
       ow_card_output (event);
       break;
     default:
-      ow_card_end (event);
-      close_open ();
+      end_card (event);
       break;
     }
 }

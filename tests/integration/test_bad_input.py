@@ -47,7 +47,8 @@ def nothing_left(workspace):
 
 @pytest.mark.parametrize("argv,words", [
     ([], "Usage"), (["dance"], "no command “dance”"), (["run"], "--folder"),
-    (["run", "--folder", "/x", "task"], "--model"),
+    (["run", "--folder", "/x", "--model", "", "task"], "--model"),
+    (["run", "--folder", "/x", "--model", "replay:/x", "--record", "", "task"], "--record"),
     (["run", "--folder", "/x", "--model", "replay:/x"], "one task"),
     (["run", "--folder", "/x", "--model", "replay:/x", "a", "b"], "one task"),
     (["run", "--no-such-option"], "--no-such-option"),
@@ -55,6 +56,16 @@ def nothing_left(workspace):
     (["sandbox", "exec"], "--folder"), (["sandbox", "exec", "--folder", "/x"], "command"),
     (["sandbox", "exec", "--folder", "/x", "--"], "command"),
     (["sessions"], "list"), (["sessions", "show"], "list"), (["audit"], "verify"), (["audit", "verify", "x"], "verify"),
+    (["sessions", "delete"], "list"), (["sessions", "resume"], "list"), (["sessions", "delete", "x", "--json"], "list"),
+    (["attach"], "one session"), (["attach", "a", "b"], "one session"), (["attach", "a", "--from", "0"], "--from"),
+    (["attach", "a", "--from", "x"], "--from"), (["attach", "a", "--say", ""], "--say"),
+    (["attach", "a", "--say", "x", "--stop"], "--stop"), (["up", "x"], "no words"), (["status", "x"], "no words"),
+    (["approvals", "allow"], "allow REQUEST"), (["approvals", "deny"], "deny REQUEST"),
+    (["approvals", "allow", "123456", "--session", "--always"], "together"),
+    (["approvals", "deny", "123456", "--always"], "deny REQUEST"), (["approvals", "dance"], "allow REQUEST"),
+    (["model"], "add NAME"), (["model", "add"], "add NAME"), (["model", "add", "x"], "--base-url"),
+    (["model", "add", "x", "--base-url", "http://127.0.0.1:1"], "--model"), (["model", "test"], "test NAME"),
+    (["model", "list", "--base-url", "http://127.0.0.1:1"], "model add"), (["model", "remove", "x", "y"], "remove NAME"),
 ])
 def test_wrong_usage(ordinary_user, openworker, argv, words):
     done = ordinary_user.run([openworker, *argv])
@@ -64,7 +75,9 @@ def test_wrong_usage(ordinary_user, openworker, argv, words):
 
 @pytest.mark.parametrize("argv", [["--help"], ["run", "--help"], ["sandbox", "exec", "--help"],
                                   ["sandbox", "prove", "-h"], ["sessions", "--help"],
-                                  ["audit", "--help"], ["--version"]])
+                                  ["audit", "--help"], ["attach", "--help"], ["up", "--help"],
+                                  ["approvals", "--help"], ["status", "--help"],
+                                  ["model", "--help"], ["--version"]])
 def test_help_is_there(ordinary_user, openworker, argv):
     done = ordinary_user.run([openworker, *argv])
     assert done.returncode == 0 and not done.stderr
@@ -208,11 +221,31 @@ def test_recording_that_cannot_be_used(ordinary_user, workspace, openworker, kin
     check(done, done.returncode, str(path))
 
 
-@pytest.mark.parametrize("name", ["gpt", "replay", "replay:", "openai:x", ""])
+@pytest.mark.parametrize("name", ["gpt", "replay", "replay:", "openai:", "anthropic:x", ""])
 def test_unknown_model(ordinary_user, workspace, openworker, name):
     done = ordinary_user.run([openworker, "run", "--provider", "bubblewrap", "--folder", workspace.folder,
                               "--model", name, "Do it."])
     check(done, 2, "replay:FILE")
+
+
+def test_no_model(ordinary_user, workspace, openworker):
+    done = ordinary_user.run([openworker, "run", "--provider", "bubblewrap", "--folder", workspace.folder,
+                              "Do it."])
+    check(done, 2, "--model", "openworker model add")
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1", "ftp://127.0.0.1/", "http://", "http://key@127.0.0.1/", "http://127.0.0.1/?k=1",
+                                 "http://127.0.0.1/#x", "http://127.0.0.1:99999/", "http://a b/", ""])
+def test_no_address_of_a_model(ordinary_user, workspace, openworker, url):
+    done = ordinary_user.run([openworker, "run", "--provider", "bubblewrap", "--folder", workspace.folder,
+                              "--model", "openai:x", "--base-url", url, "Do it."])
+    check(done, 2, "address")
+
+
+def test_recording_has_no_address(ordinary_user, workspace, openworker):
+    done = ordinary_user.run([openworker, "run", "--provider", "bubblewrap", "--folder", workspace.folder,
+                              "--model", "replay:/x", "--base-url", "http://127.0.0.1:1", "Do it."])
+    check(done, 2, "address")
 
 
 @pytest.mark.parametrize("words", [
