@@ -28,11 +28,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (OwOpenaiCalls, ow_openai_calls_free)
 
 guint          ow_openai_calls_get_n (const OwOpenaiCalls *self);
 
-/* @pieces: a chunk's "tool_calls". NULL, or why the answer cannot be used, as the second half of a
- * sentence ("a tool call …", static). */
+/* @pieces: a chunk's "tool_calls". NULL, or why the answer cannot be used, as the second half of
+ * a sentence ("a tool call …", static). */
 const char    *ow_openai_calls_add   (OwOpenaiCalls *self, const json_t *pieces);
 
-/* New reference: [{"id","name","arguments"}], each with an id of its own and an object of arguments,
- * of which is known that it can be stored and read again. NULL with @fault (static) when one of them is
- * not whole. */
+/* New reference: [{"id","name","arguments"}], each with an id of its own and an object of
+ * arguments; all of it can be stored and read again. NULL with @fault (static) when one of them
+ * is not whole. */
 json_t        *ow_openai_calls_make  (OwOpenaiCalls *self, const char **fault);

@@ -10,8 +10,8 @@
 
 typedef struct _OwOpenaiKey OwOpenaiKey;
 
-/* NULL with OW_ERROR_USAGE for what cannot be a key: it would not pass as a header. What @key says is
- * in no message. */
+/* NULL with OW_ERROR_USAGE for what cannot be a key: it would not pass as a header. No message
+ * holds any of it. */
 OwOpenaiKey *ow_openai_key_new  (const char *key, GError **error);
 void         ow_openai_key_free (OwOpenaiKey *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (OwOpenaiKey, ow_openai_key_free)
@@ -19,5 +19,6 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (OwOpenaiKey, ow_openai_key_free)
 /* "Bearer KEY", the value of the header. */
 const char  *ow_openai_key_get_header (const OwOpenaiKey *self);
 
-/* @text with the key taken out, should somebody have said it back. @self nullable. (transfer full) */
+/* @text with the key taken out, should somebody have said it back. @self: (nullable);
+ * (transfer full) */
 char        *ow_openai_key_take_out   (const OwOpenaiKey *self, const char *text);

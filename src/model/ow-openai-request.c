@@ -155,6 +155,23 @@ append_calls (Conversation *self,
     }
 }
 
+/* Words of the model that nothing separates from its words before are told as one with them. */
+static json_t *
+join_or_append (Conversation *self,
+                const char   *text)
+{
+  size_t      n = json_array_size (self->messages);
+  json_t     *last = n > 0 ? json_array_get (self->messages, n - 1) : NULL;
+  const char *before = ow_json_get_string (last, "content", "");
+  g_autofree char *joined = NULL;
+
+  if (!g_str_equal (ow_json_get_string (last, "role", ""), "assistant"))
+    return append_message (self->messages, "assistant", text);
+  joined = g_strconcat (before, *text != '\0' ? "\n\n" : "", text, NULL);
+  json_object_set_new (last, "content", json_string (joined));
+  return last;
+}
+
 static void
 append_assistant (Conversation *self,
                   const json_t *history,
@@ -168,7 +185,7 @@ append_assistant (Conversation *self,
   if (*text == '\0' && json_array_size (calls) == 0)
     return;
   flush_said (self);
-  message = append_message (self->messages, "assistant", text);
+  message = join_or_append (self, text);
   if (json_array_size (calls) > 0)
     append_calls (self, message, history, at, calls);
 }
