@@ -16,6 +16,16 @@
 
 #define CHUNK_BYTES 65536
 
+/* What a file is to be replaced by, and when. */
+typedef struct {
+  GBytes   *content;
+  mode_t    mode;
+  uid_t     uid;      /* (uid_t) -1: whoever writes it */
+  gid_t     gid;
+  gboolean  checked;  /* only when it still holds @old */
+  GBytes   *old;      /* (nullable) it is not there */
+} Replacement;
+
 static gboolean
 fail (GError     **error,
       const char  *verb,
@@ -114,14 +124,14 @@ ow_file_read (const char  *path,
 
 /* 0 or errno. */
 static int
-write_and_sync (int     fd,
-                GBytes *content,
-                mode_t  mode)
+write_and_sync (int                fd,
+                const Replacement *replacement)
 {
   gsize length;
-  gconstpointer data = g_bytes_get_data (content, &length);
+  gconstpointer data = g_bytes_get_data (replacement->content, &length);
 
-  if (fchmod (fd, mode) < 0 || !ow_fd_write_all (fd, data, length) || fsync (fd) < 0)
+  if ((replacement->uid != (uid_t) -1 && fchown (fd, replacement->uid, replacement->gid) < 0) ||
+      fchmod (fd, replacement->mode) < 0 || !ow_fd_write_all (fd, data, length) || fsync (fd) < 0)
     return errno;
 
   return 0;
@@ -151,12 +161,58 @@ create_beside (int          dir_fd,
   return -1;
 }
 
+static gboolean
+still_holds (int         dir_fd,
+             const char *name,
+             GBytes     *old)
+{
+  g_autoptr (GByteArray) content = g_byte_array_new ();
+  gsize length;
+  gconstpointer data = g_bytes_get_data (old, &length);
+  int fd = openat (dir_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+  gboolean same;
+
+  if (fd < 0)
+    return FALSE;
+
+  same = check_readable (name, fd, length, NULL) && read_all (name, fd, length, content, NULL) &&
+         content->len == length && (length == 0 || memcmp (content->data, data, length) == 0);
+  close (fd);
+  return same;
+}
+
+/* 0 or errno; EEXIST: it is not what it was. */
+static int
+put_in_place (int                dir_fd,
+              const char        *temporary,
+              const char        *name,
+              const Replacement *replacement)
+{
+  struct stat st;
+  int code;
+
+  if (replacement->checked && replacement->old == NULL)
+    {
+      code = renameat2 (dir_fd, temporary, dir_fd, name, RENAME_NOREPLACE) < 0 ? errno : 0;
+      /* Some file systems cannot do that. */
+      if (code != EINVAL && code != ENOSYS)
+        return code;
+      if (fstatat (dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        return EEXIST;
+    }
+  else if (replacement->checked && !still_holds (dir_fd, name, replacement->old))
+    {
+      return EEXIST;
+    }
+
+  return renameat (dir_fd, temporary, dir_fd, name) < 0 ? errno : 0;
+}
+
 /* 0 or errno. */
 static int
-replace_at (int         dir_fd,
-            const char *name,
-            GBytes     *content,
-            mode_t      mode)
+replace_at (int                dir_fd,
+            const char        *name,
+            const Replacement *replacement)
 {
   g_autofree char *temporary = NULL;
   int fd = create_beside (dir_fd, name, &temporary);
@@ -165,11 +221,11 @@ replace_at (int         dir_fd,
   if (fd < 0)
     return errno;
 
-  code = write_and_sync (fd, content, mode);
+  code = write_and_sync (fd, replacement);
   if (close (fd) < 0 && code == 0)
     code = errno;
-  if (code == 0 && renameat (dir_fd, temporary, dir_fd, name) < 0)
-    code = errno;
+  if (code == 0)
+    code = put_in_place (dir_fd, temporary, name, replacement);
   if (code != 0)
     unlinkat (dir_fd, temporary, 0);
   else if (fsync (dir_fd) < 0)
@@ -178,15 +234,17 @@ replace_at (int         dir_fd,
   return code;
 }
 
-/* Where @path really is: a link's target is replaced, not the link. */
+/* Where @path really is: a link's target is replaced, not the link. @found is all zeros
+ * when there is no file. */
 static char *
-resolve_target (const char  *path,
-                mode_t      *mode,
-                GError     **error)
+resolve_target (const char   *path,
+                struct stat  *found,
+                GError      **error)
 {
   g_autofree char *target = g_strdup (path);
   struct stat st;
 
+  memset (found, 0, sizeof *found);
   if (lstat (path, &st) < 0)
     {
       if (errno == ENOENT)
@@ -219,7 +277,7 @@ resolve_target (const char  *path,
       return NULL;
     }
 
-  *mode = st.st_mode & 0777;
+  *found = st;
   return g_steal_pointer (&target);
 }
 
@@ -230,9 +288,30 @@ ow_file_write_atomic_at (int          dir_fd,
                          int          mode,
                          GError     **error)
 {
-  int code = replace_at (dir_fd, name, content, (mode_t) mode & 0777);
+  const Replacement replacement = {
+    .content = content, .mode = (mode_t) mode & 0777, .uid = (uid_t) -1,
+  };
+  int code = replace_at (dir_fd, name, &replacement);
 
   return code == 0 || fail (error, "write", name, code);
+}
+
+/* 0 or errno. */
+static int
+replace_target (const char        *target,
+                const Replacement *replacement)
+{
+  g_autofree char *dir = g_path_get_dirname (target);
+  g_autofree char *name = g_path_get_basename (target);
+  int dir_fd = open (dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int code;
+
+  if (dir_fd < 0)
+    return errno;
+
+  code = replace_at (dir_fd, name, replacement);
+  close (dir_fd);
+  return code;
 }
 
 gboolean
@@ -241,24 +320,56 @@ ow_file_write_atomic (const char  *path,
                       int          mode,
                       GError     **error)
 {
-  g_autofree char *target = NULL;
-  g_autofree char *dir = NULL;
-  g_autofree char *name = NULL;
-  mode_t final_mode = (mode_t) mode & 0777;
-  int dir_fd, code;
+  struct stat found;
+  g_autofree char *target = resolve_target (path, &found, error);
+  Replacement replacement = {
+    .content = content, .mode = (mode_t) mode & 0777, .uid = (uid_t) -1,
+  };
+  int code;
 
-  target = resolve_target (path, &final_mode, error);
   if (target == NULL)
     return FALSE;
 
-  dir = g_path_get_dirname (target);
-  name = g_path_get_basename (target);
-  dir_fd = open (dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (dir_fd < 0)
-    return fail (error, "write", path, errno);
+  if (found.st_mode != 0)
+    replacement.mode = found.st_mode & 0777;
+  code = replace_target (target, &replacement);
 
-  code = replace_at (dir_fd, name, content, final_mode);
-  close (dir_fd);
+  return code == 0 || fail (error, "write", path, code);
+}
+
+gboolean
+ow_file_replace (const char  *path,
+                 GBytes      *old,
+                 GBytes      *content,
+                 int          mode,
+                 gboolean    *changed,
+                 GError     **error)
+{
+  struct stat found;
+  g_autofree char *target = resolve_target (path, &found, error);
+  Replacement replacement = {
+    .content = content, .mode = (mode_t) mode & 0777, .uid = (uid_t) -1, .checked = TRUE,
+    .old = old,
+  };
+  int code;
+
+  *changed = FALSE;
+  if (target == NULL)
+    return FALSE;
+
+  if (found.st_mode != 0)
+    {
+      /* A rename needs rights to the directory only, and root has all of them. */
+      if ((found.st_mode & 0200) == 0)
+        return fail (error, "write", path, EACCES);
+      if (faccessat (AT_FDCWD, target, W_OK, AT_EACCESS) < 0)
+        return fail (error, "write", path, errno);
+      replacement.mode = found.st_mode & 0777;
+      replacement.uid = found.st_uid;
+      replacement.gid = found.st_gid;
+    }
+  code = replace_target (target, &replacement);
+  *changed = code == EEXIST;
 
   return code == 0 || fail (error, "write", path, code);
 }

@@ -55,6 +55,42 @@ OwConfigTomlState  ow_config_toml_get_table_text (OwConfigToml  *self,
                                                   char         **value,
                                                   guint         *line);
 
+/* Where something stands: lines and columns from 1, columns in characters; the end is
+ * behind it. */
+typedef struct {
+  guint begin_line;
+  guint begin_column;
+  guint end_line;
+  guint end_column;
+} OwConfigTomlRegion;
+
+/* FALSE: it is not there. */
+gboolean           ow_config_toml_get_region     (OwConfigToml        *self,
+                                                  const char          *key,
+                                                  OwConfigTomlRegion  *region);
+gboolean           ow_config_toml_get_table_region (OwConfigToml        *self,
+                                                    const char          *key,
+                                                    guint                index,
+                                                    OwConfigTomlRegion  *region);
+
+/* Whether the list is one value ("key = [ … ]"), and not a table for each header. */
+gboolean           ow_config_toml_is_inline      (OwConfigToml        *self,
+                                                  const char          *key);
+
+/* The lines on which the table of the list and the tables in it begin, of guint. */
+GArray            *ow_config_toml_get_table_lines (OwConfigToml        *self,
+                                                   const char          *key,
+                                                   guint                index);
+
+/* Whether @self and @other say the same but for @key, and of the lists there all but item
+ * @leave of @self (negative: none is left out) and @other_leave of @other. With both
+ * negative what @key is does not count. */
+gboolean           ow_config_toml_equals_but     (OwConfigToml        *self,
+                                                  OwConfigToml        *other,
+                                                  const char          *key,
+                                                  int                  leave,
+                                                  int                  other_leave);
+
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (OwConfigToml, ow_config_toml_free)
 
 G_END_DECLS

@@ -218,6 +218,18 @@ ow_config_toml_count_tables (OwConfigToml *self,
   return OW_CONFIG_TOML_FOUND;
 }
 
+static const toml::table *
+get_item (const OwConfigToml *self,
+          const char         *key,
+          guint               index)
+{
+  const toml::node *list = self->table.get (key);
+  const toml::array *array = list != nullptr ? list->as_array () : nullptr;
+  const toml::node *item = array != nullptr ? array->get (index) : nullptr;
+
+  return item != nullptr ? item->as_table () : nullptr;
+}
+
 OwConfigTomlState
 ow_config_toml_get_table_text (OwConfigToml  *self,
                                const char    *key,
@@ -226,10 +238,7 @@ ow_config_toml_get_table_text (OwConfigToml  *self,
                                char         **value,
                                guint         *line)
 {
-  const toml::node *list = self->table.get (key);
-  const toml::array *array = list != nullptr ? list->as_array () : nullptr;
-  const toml::node *item = array != nullptr ? array->get (index) : nullptr;
-  const toml::table *table = item != nullptr ? item->as_table () : nullptr;
+  const toml::table *table = get_item (self, key, index);
 
   if (table == nullptr)
     return OW_CONFIG_TOML_WRONG_TYPE;
@@ -244,4 +253,121 @@ ow_config_toml_get_table_text (OwConfigToml  *self,
   *value = copy_text (text->get ());
 
   return OW_CONFIG_TOML_FOUND;
+}
+
+static gboolean
+copy_region (const toml::node   *node,
+             OwConfigTomlRegion *region)
+{
+  if (node == nullptr)
+    return FALSE;
+
+  region->begin_line = node->source ().begin.line;
+  region->begin_column = node->source ().begin.column;
+  region->end_line = node->source ().end.line;
+  region->end_column = node->source ().end.column;
+
+  return TRUE;
+}
+
+gboolean
+ow_config_toml_get_region (OwConfigToml       *self,
+                           const char         *key,
+                           OwConfigTomlRegion *region)
+{
+  return copy_region (self->table.get (key), region);
+}
+
+gboolean
+ow_config_toml_get_table_region (OwConfigToml       *self,
+                                 const char         *key,
+                                 guint               index,
+                                 OwConfigTomlRegion *region)
+{
+  return copy_region (get_item (self, key, index), region);
+}
+
+gboolean
+ow_config_toml_is_inline (OwConfigToml *self,
+                          const char   *key)
+{
+  const toml::node *node = self->table.get (key);
+  const toml::array *array = node != nullptr ? node->as_array () : nullptr;
+  const toml::table *first = array != nullptr && !array->empty () ? array->front ().as_table ()
+                                                                  : nullptr;
+
+  return array != nullptr && (first == nullptr || first->is_inline ());
+}
+
+static void
+add_lines (const toml::node &node,
+           GArray           *lines)
+{
+  if (node.is_table ())
+    {
+      guint line = node.source ().begin.line;
+
+      g_array_append_val (lines, line);
+      for (const auto &entry : *node.as_table ())
+        add_lines (entry.second, lines);
+    }
+  else if (node.is_array ())
+    {
+      for (const toml::node &item : *node.as_array ())
+        add_lines (item, lines);
+    }
+}
+
+GArray *
+ow_config_toml_get_table_lines (OwConfigToml *self,
+                                const char   *key,
+                                guint         index)
+{
+  GArray *lines = g_array_new (FALSE, FALSE, sizeof (guint));
+  const toml::table *table = get_item (self, key, index);
+
+  if (table != nullptr)
+    add_lines (*table, lines);
+
+  return lines;
+}
+
+/* What @table has without @key. */
+static toml::table
+copy_without (const toml::table &table,
+              const char        *key)
+{
+  toml::table copy = table;
+
+  copy.erase (key);
+  return copy;
+}
+
+static toml::array
+copy_list (const toml::table &table,
+           const char        *key,
+           int                leave)
+{
+  const toml::node *node = table.get (key);
+  toml::array copy = node != nullptr && node->is_array () ? *node->as_array () : toml::array {};
+
+  if (leave >= 0 && static_cast<gsize> (leave) < copy.size ())
+    copy.erase (copy.cbegin () + leave);
+
+  return copy;
+}
+
+gboolean
+ow_config_toml_equals_but (OwConfigToml *self,
+                           OwConfigToml *other,
+                           const char   *key,
+                           int           leave,
+                           int           other_leave)
+{
+  if (copy_without (self->table, key) != copy_without (other->table, key))
+    return FALSE;
+  if (leave < 0 && other_leave < 0)
+    return TRUE;
+
+  return copy_list (self->table, key, leave) == copy_list (other->table, key, other_leave);
 }

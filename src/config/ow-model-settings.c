@@ -5,12 +5,14 @@
 
 #include <string.h>
 
+#include "base/ow-text.h"
 #include "ow-base-url-private.h"
 #include "ow-model-settings-private.h"
 
 #define MAX_NAME_CHARS  64
 #define MAX_MODEL_BYTES 256
 #define MAX_PATH_BYTES  4095
+#define MAX_SHOWN_CHARS 80
 
 #define FIELD(name, needed) { #name, G_STRUCT_OFFSET (OwModelSettings, name), needed }
 
@@ -115,6 +117,7 @@ ow_model_settings_find_fault (const OwModelSettingsField *field,
     find_path_fault, find_proxy_fault,
   };
   g_autofree char *why = NULL;
+  g_autofree char *shown = NULL;
 
   if (value == NULL && !field->required)
     return NULL;
@@ -122,5 +125,11 @@ ow_model_settings_find_fault (const OwModelSettingsField *field,
     return g_strdup_printf ("a model needs %s", field->key);
 
   why = finders[field - ow_model_settings_fields] (value);
-  return why != NULL ? g_strdup_printf ("%s is \"%.80s\": %s", field->key, value, why) : NULL;
+  if (why == NULL)
+    return NULL;
+  /* What may hold a password is not said again. */
+  shown = ow_text_shorten (value, MAX_SHOWN_CHARS, TRUE);
+  if (strpbrk (value, "@?#") != NULL)
+    return g_strdup_printf ("%s: %s", field->key, why);
+  return g_strdup_printf ("%s is \"%s\": %s", field->key, shown, why);
 }

@@ -123,6 +123,88 @@ test_write (Fixture       *f,
   g_assert_cmpuint (n, ==, 2);
 }
 
+static guint
+count_names (const char *path)
+{
+  g_autoptr (GDir) dir = g_dir_open (path, 0, NULL);
+  guint n = 0;
+
+  while (g_dir_read_name (dir) != NULL)
+    n++;
+  return n;
+}
+
+/* A file is replaced only while it is what it was. */
+static void
+test_replace (Fixture       *f,
+              gconstpointer  data)
+{
+  g_autofree char *path = in (f, "a");
+  g_autofree char *link = in (f, "link");
+  g_autoptr (GBytes) old = g_bytes_new_static ("a = 1\n", 6);
+  g_autoptr (GBytes) same_size = g_bytes_new_static ("a = 2\n", 6);
+  g_autoptr (GBytes) content = g_bytes_new_static ("a = 3\n", 6);
+  g_autoptr (GBytes) longer = g_bytes_new_static ("a = 3\n#", 7);
+  const struct {
+    GBytes   *old;
+    gboolean  done;
+  } rows[] = { { old, FALSE }, { NULL, FALSE }, { longer, FALSE }, { same_size, TRUE } };
+  gboolean changed;
+  struct stat st;
+
+  put (path, "a = 2\n");
+  g_assert_cmpint (symlink ("a", link), ==, 0);
+  for (gsize i = 0; i < G_N_ELEMENTS (rows); i++)
+    {
+      g_autoptr (GError) error = NULL;
+      g_autofree char *now = NULL;
+
+      g_assert_cmpint (ow_file_replace (link, rows[i].old, content, 0600, &changed, &error), ==,
+                       rows[i].done);
+      g_assert_cmpint (changed, !=, rows[i].done);
+      g_assert_cmpint (error == NULL, ==, rows[i].done);
+      g_assert_true (g_file_get_contents (path, &now, NULL, NULL));
+      g_assert_cmpstr (now, ==, rows[i].done ? "a = 3\n" : "a = 2\n");
+      g_assert_cmpuint (count_names (f->dir), ==, 2);
+    }
+  g_assert_true (g_file_test (link, G_FILE_TEST_IS_SYMLINK));
+
+  g_assert_cmpint (g_unlink (path), ==, 0);
+  g_assert_false (ow_file_replace (path, content, old, 0600, &changed, NULL));
+  g_assert_true (changed);
+  g_assert_false (g_file_test (path, G_FILE_TEST_EXISTS));
+  g_assert_true (ow_file_replace (path, NULL, content, 0640, &changed, NULL));
+  g_assert_cmpint (stat (path, &st), ==, 0);
+  g_assert_cmpuint (st.st_mode & 0777, ==, 0640);
+}
+
+/* A rename asks for rights to the directory alone, so the file's own are looked at. */
+static void
+test_replace_rights (Fixture       *f,
+                     gconstpointer  data)
+{
+  g_autofree char *path = in (f, "a");
+  g_autoptr (GBytes) old = g_bytes_new_static ("1", 1);
+  g_autoptr (GBytes) content = g_bytes_new_static ("2", 1);
+  g_autoptr (GError) error = NULL;
+  gboolean changed;
+  struct stat st;
+
+  put (path, "1");
+  g_assert_cmpint (g_chmod (path, 0444), ==, 0);
+  g_assert_false (ow_file_replace (path, old, content, 0600, &changed, &error));
+  g_assert_false (changed);
+  g_assert_nonnull (strstr (error->message, "Permission denied"));
+  g_assert_cmpint (g_chmod (path, 0640), ==, 0);
+  if (geteuid () == 0)
+    g_assert_cmpint (chown (path, 65534, 65533), ==, 0);
+  g_assert_true (ow_file_replace (path, old, content, 0600, &changed, NULL));
+  g_assert_cmpint (stat (path, &st), ==, 0);
+  g_assert_cmpuint (st.st_mode & 0777, ==, 0640);
+  g_assert_cmpuint (st.st_uid, ==, geteuid () == 0 ? 65534 : geteuid ());
+  g_assert_cmpuint (st.st_gid, ==, geteuid () == 0 ? 65533 : getegid ());
+}
+
 /* Links out of the tree are removed, what they point to is not. */
 static void
 test_remove_links (Fixture       *f,
@@ -285,6 +367,8 @@ main (int   argc,
 
   g_test_add ("/file/read", Fixture, NULL, set_up, test_read, tear_down);
   g_test_add ("/file/write", Fixture, NULL, set_up, test_write, tear_down);
+  g_test_add ("/file/R04/replace", Fixture, NULL, set_up, test_replace, tear_down);
+  g_test_add ("/file/R04/rights", Fixture, NULL, set_up, test_replace_rights, tear_down);
   g_test_add ("/file/remove/links", Fixture, NULL, set_up, test_remove_links, tear_down);
   g_test_add ("/file/remove/deep", Fixture, NULL, set_up, test_remove_deep, tear_down);
   g_test_add ("/file/remove/modes", Fixture, NULL, set_up, test_remove_modes, tear_down);

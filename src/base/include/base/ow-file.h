@@ -15,8 +15,14 @@ GBytes  *ow_file_read        (const char *path, gsize max_bytes, GError **error)
  * Synced to disk before the rename, the directory after it. @mode counts for a new file. */
 gboolean ow_file_write_atomic (const char *path, GBytes *content, int mode, GError **error);
 
-/* The same for @name in an open directory (not O_PATH). What bears the name, a link too,
- * is replaced and never followed; the new file has @mode. */
+/* The same, but only when the file still holds @old (NULL: is still not there), which is
+ * looked at right before the rename; else FALSE with @changed. Keeps the mode and the
+ * owner, and refuses a file that its own mode, or the caller's rights, make read-only. */
+gboolean ow_file_replace (const char *path, GBytes *old, GBytes *content, int mode,
+                          gboolean *changed, GError **error);
+
+/* ow_file_write_atomic() for @name in an open directory (not O_PATH). What bears the name,
+ * a link too, is replaced and never followed; the new file has @mode. */
 gboolean ow_file_write_atomic_at (int dir_fd, const char *name, GBytes *content, int mode,
                                   GError **error);
 
