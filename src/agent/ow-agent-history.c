@@ -45,8 +45,8 @@ ow_agent_result_for_model (const char *result)
   head_end = g_utf8_find_prev_char (result, result + RESULT_HEAD_BYTES + 1);
   tail = g_utf8_find_next_char (result + length - RESULT_TAIL_BYTES - 1, NULL);
   return g_strdup_printf ("%.*s\n[… %" G_GSIZE_FORMAT " bytes left out here. To see them, ask "
-                          "for less at a time: read with offset and limit, grep for what matters, or "
-                          "send a command's output to a file and read parts of it. …]\n%s",
+                          "for less at a time: read with offset and limit, grep for what matters, "
+                          "or send a command's output to a file and read parts of it. …]\n%s",
                           (int) (head_end - result), result, (gsize) (tail - head_end), tail);
 }
 

@@ -162,6 +162,14 @@ begin_turn (OwSession *self)
 static void
 go_on (OwSession *self)
 {
+  GError *error = NULL;
+
+  if (self->ending && !self->parked && self->open_turn)
+    {
+      ow_error_set (&error, OW_ERROR_INTERRUPTED, "The session was stopped",
+                    "before its turn began", NULL);
+      ow_session_fail (self, error);
+    }
   if (self->error != NULL || self->ending)
     take_down (self);
   else if (self->open_turn)

@@ -46,8 +46,9 @@ gboolean ow_agent_is_working      (OwAgent *self);
 gboolean ow_agent_is_broken       (OwAgent *self);
 /* Appends the user's message (@text NULL: nothing, the turn answers what is there) and works
  * until the turn ends. The error is also in the turn-ended event: OW_ERROR_INTERRUPTED when it
- * was stopped through @cancellable, OW_ERROR_FAILED at a limit. Whatever ended it, each call that the model asked for
- * has a tool-ended event, and the audit is on disk. */
+ * was stopped through @cancellable, OW_ERROR_FAILED at a limit.
+ * Whatever ended it, each call that the model asked for has a tool-ended event, and the audit
+ * is on disk. */
 void     ow_agent_run_turn_async  (OwAgent *self, const char *text, GCancellable *cancellable,
                                    GAsyncReadyCallback callback, gpointer user_data);
 gboolean ow_agent_run_turn_finish (OwAgent *self, GAsyncResult *result, GError **error);
