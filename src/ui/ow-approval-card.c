@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "ow-approval-card-private.h"
+
+#include <glib/gi18n.h>
+
+#include "ow-words-private.h"
+#include "ow-wrap-layout-private.h"
+
+/* A click or key in this time was meant for what stood there before. */
+#define ARM_MS 500
+/* A line that is longer is broken by us, with marks (ow_lines_whole). */
+#define LINE_CHARS 2000
+
+struct _OwApprovalCard
+{
+  GtkWidget          parent_instance;
+
+  OwTranscriptItem  *item;   /* (owned) */
+  GtkWindow         *window; /* (nullable) borrowed: the one it is mapped in */
+  guint              arming; /* source id, 0 when none */
+  gboolean           armed;
+  gboolean           read;   /* its end has been on the screen */
+  GtkLabel          *title;
+  GtkLabel          *level;
+  GtkScrolledWindow *scroller;
+  GtkTextView       *subject;
+  GtkLabel          *hint;
+  GtkLabel          *answer;
+  GtkBox            *controls;
+  GtkButton         *deny;
+  GtkButton         *once;
+  GtkButton         *session;
+  GtkButton         *always;
+  GtkLabel          *always_words;
+  GtkEntry          *reason;
+};
+
+G_DEFINE_FINAL_TYPE (OwApprovalCard, ow_approval_card, GTK_TYPE_WIDGET)
+
+static const char *
+hint_of (OwApprovalCard *self)
+{
+  if (!self->read)
+    return _ ("There is more than fits. Scroll to its end to be able to allow it.");
+  if (self->item->hidden)
+    return _ ("It holds characters that cannot be seen. They are shown as escapes.");
+  return NULL;
+}
+
+static void
+show (OwApprovalCard *self)
+{
+  gboolean open = self->item->open && !self->item->sent;
+  gboolean may = open && self->armed && self->read;
+  const char *hint = open ? hint_of (self) : NULL;
+
+  gtk_widget_set_visible (GTK_WIDGET (self->controls), open);
+  gtk_widget_set_sensitive (GTK_WIDGET (self->once), may);
+  gtk_widget_set_sensitive (GTK_WIDGET (self->session), may);
+  gtk_widget_set_sensitive (GTK_WIDGET (self->always), may);
+  gtk_label_set_text (self->hint, hint != NULL ? hint : "");
+  gtk_widget_set_visible (GTK_WIDGET (self->hint), hint != NULL);
+  gtk_widget_set_visible (GTK_WIDGET (self->answer), !open);
+  gtk_label_set_text (self->answer, open ? ""
+                                         : self->item->open ? _ ("Answered, waiting for the engine")
+                                                            : self->item->note);
+  if (open)
+    gtk_widget_remove_css_class (GTK_WIDGET (self), "answered");
+  else
+    gtk_widget_add_css_class (GTK_WIDGET (self), "answered");
+}
+
+static gboolean
+on_armed (gpointer user_data)
+{
+  OwApprovalCard *self = user_data;
+
+  self->arming = 0;
+  self->armed = TRUE;
+  show (self);
+  return G_SOURCE_REMOVE;
+}
+
+static void
+arm (OwApprovalCard *self)
+{
+  self->armed = FALSE;
+  g_clear_handle_id (&self->arming, g_source_remove);
+  if (gtk_widget_get_mapped (GTK_WIDGET (self)) && self->item->open)
+    self->arming = g_timeout_add (ARM_MS, on_armed, self);
+  show (self);
+}
+
+/* A click that only raised the window must not answer. */
+static void
+on_active_changed (OwApprovalCard *self)
+{
+  if (gtk_window_is_active (self->window))
+    arm (self);
+}
+
+static void
+on_scrolled (OwApprovalCard *self)
+{
+  GtkAdjustment *adjustment = gtk_scrolled_window_get_vadjustment (self->scroller);
+  double end = gtk_adjustment_get_upper (adjustment) - gtk_adjustment_get_page_size (adjustment);
+
+  /* Before it has a size there is no end to see. */
+  if (self->read || gtk_adjustment_get_page_size (adjustment) < 1)
+    return;
+  self->read = gtk_adjustment_get_value (adjustment) >= end - 1;
+  show (self);
+}
+
+static void
+answer (OwApprovalCard *self,
+        const char     *decision)
+{
+  const char *reason = gtk_editable_get_text (GTK_EDITABLE (self->reason));
+
+  if (!self->armed || !self->item->open || self->item->sent)
+    return;
+  if (g_strcmp0 (decision, "deny") != 0 && !self->read)
+    return;
+  self->item->sent = TRUE;
+  show (self);
+  gtk_widget_activate_action (GTK_WIDGET (self), "win.answer", "(sss)", self->item->id, decision,
+                              g_strcmp0 (decision, "deny") == 0 ? reason : "");
+}
+
+static void
+on_deny_clicked (OwApprovalCard *self)
+{
+  answer (self, "deny");
+}
+
+static void
+on_once_clicked (OwApprovalCard *self)
+{
+  answer (self, "once");
+}
+
+static void
+on_session_clicked (OwApprovalCard *self)
+{
+  answer (self, "session");
+}
+
+static void
+on_always_clicked (OwApprovalCard *self)
+{
+  answer (self, "always");
+}
+
+static void
+on_reason_changed (OwApprovalCard *self)
+{
+  ow_transcript_item_set (&self->item->reason,
+                          gtk_editable_get_text (GTK_EDITABLE (self->reason)));
+}
+
+/* To Deny, unless the person is about to write something. */
+static void
+take_focus (OwApprovalCard *self)
+{
+  GtkWidget *focus = gtk_window_get_focus (self->window);
+
+  if (!self->item->open)
+    return;
+  if (GTK_IS_TEXT_VIEW (focus) &&
+      gtk_text_buffer_get_char_count (gtk_text_view_get_buffer (GTK_TEXT_VIEW (focus))) > 0)
+    return;
+  if (GTK_IS_EDITABLE (focus) || GTK_IS_BUTTON (focus))
+    return;
+  gtk_widget_grab_focus (GTK_WIDGET (self->deny));
+}
+
+static void
+ow_approval_card_map (GtkWidget *widget)
+{
+  OwApprovalCard *self = OW_APPROVAL_CARD (widget);
+  GtkRoot *root = gtk_widget_get_root (widget);
+
+  GTK_WIDGET_CLASS (ow_approval_card_parent_class)->map (widget);
+  self->window = GTK_IS_WINDOW (root) ? GTK_WINDOW (root) : NULL;
+  if (self->window != NULL)
+    {
+      g_signal_connect_object (self->window, "notify::is-active", G_CALLBACK (on_active_changed),
+                               self, G_CONNECT_SWAPPED);
+      take_focus (self);
+    }
+  arm (self);
+}
+
+static void
+ow_approval_card_unmap (GtkWidget *widget)
+{
+  OwApprovalCard *self = OW_APPROVAL_CARD (widget);
+
+  if (self->window != NULL)
+    g_signal_handlers_disconnect_by_data (self->window, self);
+  self->window = NULL;
+  g_clear_handle_id (&self->arming, g_source_remove);
+  self->armed = FALSE;
+  GTK_WIDGET_CLASS (ow_approval_card_parent_class)->unmap (widget);
+}
+
+static void
+ow_approval_card_dispose (GObject *object)
+{
+  OwApprovalCard *self = OW_APPROVAL_CARD (object);
+
+  g_clear_handle_id (&self->arming, g_source_remove);
+  gtk_widget_dispose_template (GTK_WIDGET (self), OW_TYPE_APPROVAL_CARD);
+  g_clear_object (&self->item);
+
+  G_OBJECT_CLASS (ow_approval_card_parent_class)->dispose (object);
+}
+
+static void
+ow_approval_card_class_init (OwApprovalCardClass *klass)
+{
+  GtkWidgetClass *widget_class = GTK_WIDGET_CLASS (klass);
+
+  G_OBJECT_CLASS (klass)->dispose = ow_approval_card_dispose;
+  widget_class->map = ow_approval_card_map;
+  widget_class->unmap = ow_approval_card_unmap;
+  g_type_ensure (OW_TYPE_WRAP_LAYOUT);
+  gtk_widget_class_set_template_from_resource (widget_class,
+                                               "/org/openworker/OpenWorker/ow-approval-card.ui");
+  gtk_widget_class_bind_template_child (widget_class, OwApprovalCard, title);
+  gtk_widget_class_bind_template_child (widget_class, OwApprovalCard, level);
+  gtk_widget_class_bind_template_child (widget_class, OwApprovalCard, scroller);
+  gtk_widget_class_bind_template_child (widget_class, OwApprovalCard, subject);
+  gtk_widget_class_bind_template_child (widget_class, OwApprovalCard, hint);
+  gtk_widget_class_bind_template_child (widget_class, OwApprovalCard, answer);
+  gtk_widget_class_bind_template_child (widget_class, OwApprovalCard, controls);
+  gtk_widget_class_bind_template_child (widget_class, OwApprovalCard, deny);
+  gtk_widget_class_bind_template_child (widget_class, OwApprovalCard, once);
+  gtk_widget_class_bind_template_child (widget_class, OwApprovalCard, session);
+  gtk_widget_class_bind_template_child (widget_class, OwApprovalCard, always);
+  gtk_widget_class_bind_template_child (widget_class, OwApprovalCard, always_words);
+  gtk_widget_class_bind_template_child (widget_class, OwApprovalCard, reason);
+  gtk_widget_class_bind_template_callback (widget_class, on_deny_clicked);
+  gtk_widget_class_bind_template_callback (widget_class, on_once_clicked);
+  gtk_widget_class_bind_template_callback (widget_class, on_session_clicked);
+  gtk_widget_class_bind_template_callback (widget_class, on_always_clicked);
+  gtk_widget_class_bind_template_callback (widget_class, on_reason_changed);
+}
+
+static void
+ow_approval_card_init (OwApprovalCard *self)
+{
+  GtkAdjustment *adjustment;
+
+  gtk_widget_init_template (GTK_WIDGET (self));
+  adjustment = gtk_scrolled_window_get_vadjustment (self->scroller);
+  g_signal_connect_object (adjustment, "changed", G_CALLBACK (on_scrolled), self,
+                           G_CONNECT_SWAPPED);
+  g_signal_connect_object (adjustment, "value-changed", G_CALLBACK (on_scrolled), self,
+                           G_CONNECT_SWAPPED);
+}
+
+static void
+fill (OwApprovalCard   *self,
+      OwTranscriptItem *item)
+{
+  g_autofree char *text = ow_lines_whole (item->text->str, LINE_CHARS);
+  g_autofree char *name = g_strdup_printf (_ ("Approval: %s"), item->title);
+  gboolean limit = g_strcmp0 (item->ask, "limit") == 0;
+
+  gtk_label_set_text (self->title, item->title);
+  gtk_label_set_text (self->level, ow_words_level (item->level));
+  gtk_widget_add_css_class (GTK_WIDGET (self->level), ow_words_level_class (item->level));
+  gtk_text_buffer_set_text (gtk_text_view_get_buffer (self->subject), text, -1);
+  gtk_widget_set_visible (GTK_WIDGET (self->scroller), *text != '\0');
+  self->read = *text == '\0';
+  gtk_widget_set_visible (GTK_WIDGET (self->level), !limit);
+  if (limit)
+    gtk_button_set_label (self->once, _ ("_Go on"));
+  gtk_widget_set_visible (GTK_WIDGET (self->session), !limit);
+  gtk_widget_set_visible (GTK_WIDGET (self->always), item->always != NULL);
+  gtk_widget_set_visible (GTK_WIDGET (self->always_words), item->always != NULL);
+  if (item->always != NULL)
+    {
+      g_autofree char *command = ow_lines_whole (item->always, LINE_CHARS);
+      g_autofree char *words = g_strdup_printf (_ ("Always allow means exactly this command, in "
+                                                   "every session: %s"), command);
+
+      gtk_label_set_text (self->always_words, words);
+    }
+  if (item->reason != NULL)
+    gtk_editable_set_text (GTK_EDITABLE (self->reason), item->reason);
+  gtk_accessible_update_property (GTK_ACCESSIBLE (self), GTK_ACCESSIBLE_PROPERTY_LABEL, name, -1);
+}
+
+GtkWidget *
+ow_approval_card_new (OwTranscriptItem *item)
+{
+  OwApprovalCard *self = g_object_new (OW_TYPE_APPROVAL_CARD, NULL);
+
+  self->item = g_object_ref (item);
+  fill (self, item);
+  show (self);
+  g_signal_connect_object (item, "changed", G_CALLBACK (show), self, G_CONNECT_SWAPPED);
+  return GTK_WIDGET (self);
+}

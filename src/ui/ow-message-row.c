@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "ow-message-row-private.h"
+
+#include <glib/gi18n.h>
+
+#include "ow-words-private.h"
+
+/* What a label still lays out without a stall. */
+#define LINE_CHARS 8000
+#define TEXT_CHARS 60000
+#define NOTE_CHARS 300
+
+struct _OwMessageRow
+{
+  GtkWidget         parent_instance;
+
+  OwTranscriptItem *item; /* (owned) */
+  GtkBox           *box;
+  GtkImage         *icon;
+  GtkLabel         *label;
+  GtkLabel         *note;
+};
+
+G_DEFINE_FINAL_TYPE (OwMessageRow, ow_message_row, GTK_TYPE_WIDGET)
+
+static void
+show (OwMessageRow *self)
+{
+  g_autofree char *text = NULL;
+  g_autofree char *why = NULL;
+  g_autofree char *note = NULL;
+  gboolean cut;
+
+  text = ow_lines_clip (self->item->text->str, LINE_CHARS, TEXT_CHARS, &cut);
+  if (g_strcmp0 (text, gtk_label_get_text (self->label)) != 0)
+    gtk_label_set_text (self->label, text);
+  gtk_widget_set_visible (GTK_WIDGET (self->box), *text != '\0');
+
+  if (self->item->note != NULL)
+    {
+      why = ow_words_line (self->item->note, NOTE_CHARS);
+      note = g_strdup_printf (_ ("This answer was cut: %s"), why);
+    }
+  else if (cut)
+    note = g_strdup (_ ("This text is too long to be shown whole."));
+  gtk_label_set_text (self->note, note != NULL ? note : "");
+  gtk_widget_set_visible (GTK_WIDGET (self->note), note != NULL);
+}
+
+static void
+set_look (OwMessageRow *self)
+{
+  GtkWidget *widget = GTK_WIDGET (self);
+
+  switch (self->item->kind)
+    {
+    case OW_ITEM_USER:
+      gtk_widget_add_css_class (GTK_WIDGET (self->label), "bubble");
+      gtk_widget_set_halign (widget, GTK_ALIGN_END);
+      gtk_widget_set_margin_start (widget, 48);
+      break;
+    case OW_ITEM_NOTICE:
+      gtk_widget_add_css_class (widget, "notice");
+      gtk_widget_set_visible (GTK_WIDGET (self->icon), TRUE);
+      gtk_image_set_from_icon_name (self->icon,
+                                    self->item->tone == OW_TONE_PLAIN
+                                    ? "dialog-information-symbolic" : "dialog-warning-symbolic");
+      if (self->item->tone == OW_TONE_WARNING)
+        gtk_widget_add_css_class (GTK_WIDGET (self->icon), "warning");
+      else if (self->item->tone == OW_TONE_ERROR)
+        gtk_widget_add_css_class (GTK_WIDGET (self->icon), "error");
+      else
+        gtk_widget_add_css_class (widget, "dim-label");
+      break;
+    case OW_ITEM_MODEL:
+    case OW_ITEM_TOOL:
+    case OW_ITEM_CONSENT:
+    default:
+      break;
+    }
+}
+
+static void
+ow_message_row_dispose (GObject *object)
+{
+  OwMessageRow *self = OW_MESSAGE_ROW (object);
+
+  g_clear_object (&self->item);
+  gtk_widget_dispose_template (GTK_WIDGET (self), OW_TYPE_MESSAGE_ROW);
+
+  G_OBJECT_CLASS (ow_message_row_parent_class)->dispose (object);
+}
+
+static void
+ow_message_row_class_init (OwMessageRowClass *klass)
+{
+  GtkWidgetClass *widget_class = GTK_WIDGET_CLASS (klass);
+
+  G_OBJECT_CLASS (klass)->dispose = ow_message_row_dispose;
+  gtk_widget_class_set_template_from_resource (widget_class,
+                                               "/org/openworker/OpenWorker/ow-message-row.ui");
+  gtk_widget_class_bind_template_child (widget_class, OwMessageRow, box);
+  gtk_widget_class_bind_template_child (widget_class, OwMessageRow, icon);
+  gtk_widget_class_bind_template_child (widget_class, OwMessageRow, label);
+  gtk_widget_class_bind_template_child (widget_class, OwMessageRow, note);
+}
+
+static void
+ow_message_row_init (OwMessageRow *self)
+{
+  gtk_widget_init_template (GTK_WIDGET (self));
+}
+
+GtkWidget *
+ow_message_row_new (OwTranscriptItem *item)
+{
+  OwMessageRow *self = g_object_new (OW_TYPE_MESSAGE_ROW, NULL);
+
+  self->item = g_object_ref (item);
+  set_look (self);
+  show (self);
+  g_signal_connect_object (item, "changed", G_CALLBACK (show), self, G_CONNECT_SWAPPED);
+  return GTK_WIDGET (self);
+}

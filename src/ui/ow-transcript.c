@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "ow-transcript-private.h"
+
+#include <string.h>
+
+#include <glib/gi18n.h>
+
+#include "base/ow-text.h"
+#include "events/ow-event-words.h"
+#include "ow-words-private.h"
+
+/* Pieces of a message or of output are shown this often: a redraw for each would cost more than
+ * a tenth of a core at the speed of a quick model. */
+#define BATCH_MS 80
+#define TITLE_CHARS 160
+#define HOST_CHARS 120
+/* A message that is longer is shown cut anyway. */
+#define LIVE_TEXT_MAX (1024 * 1024)
+
+struct _OwTranscript
+{
+  GObject           parent_instance;
+
+  GPtrArray        *items;    /* (owned) of (owned) OwTranscriptItem */
+  GHashTable       *calls;    /* (owned) call → its item (borrowed) */
+  GHashTable       *requests; /* (owned) request → its item (borrowed) */
+  OwTranscriptItem *live;     /* (nullable) borrowed: the message that comes in pieces */
+  GHashTable       *dirty;    /* (owned) set of items with news that was not told */
+  guint             batch;    /* source id, 0 when none */
+  gboolean          frozen;
+  guint             told;     /* items that listeners know of */
+};
+
+static void ow_transcript_list_init (GListModelInterface *iface);
+
+G_DEFINE_FINAL_TYPE_WITH_CODE (OwTranscript, ow_transcript, G_TYPE_OBJECT,
+                               G_IMPLEMENT_INTERFACE (G_TYPE_LIST_MODEL,
+                                                      ow_transcript_list_init))
+
+static GType
+ow_transcript_get_item_type (GListModel *model)
+{
+  return OW_TYPE_TRANSCRIPT_ITEM;
+}
+
+static guint
+ow_transcript_get_n_items (GListModel *model)
+{
+  return OW_TRANSCRIPT (model)->told;
+}
+
+static gpointer
+ow_transcript_get_item (GListModel *model,
+                        guint       position)
+{
+  OwTranscript *self = OW_TRANSCRIPT (model);
+
+  return position < self->told ? g_object_ref (g_ptr_array_index (self->items, position)) : NULL;
+}
+
+static void
+ow_transcript_list_init (GListModelInterface *iface)
+{
+  iface->get_item_type = ow_transcript_get_item_type;
+  iface->get_n_items = ow_transcript_get_n_items;
+  iface->get_item = ow_transcript_get_item;
+}
+
+static void
+tell (OwTranscript *self)
+{
+  guint before = self->told;
+
+  if (self->frozen || self->items->len == before)
+    return;
+  self->told = self->items->len;
+  g_list_model_items_changed (G_LIST_MODEL (self), before, 0, self->told - before);
+}
+
+/* Takes @item. */
+static OwTranscriptItem *
+append (OwTranscript     *self,
+        OwTranscriptItem *item)
+{
+  g_ptr_array_add (self->items, item);
+  tell (self);
+  return item;
+}
+
+/* What was appended already has another look now. */
+static void
+changed (OwTranscript     *self,
+         OwTranscriptItem *item)
+{
+  g_hash_table_remove (self->dirty, item);
+  ow_transcript_item_changed (item);
+}
+
+void
+ow_transcript_flush (OwTranscript *self)
+{
+  g_autoptr (GHashTable) dirty = g_steal_pointer (&self->dirty);
+  GHashTableIter iter;
+  gpointer item;
+
+  self->dirty = g_hash_table_new (NULL, NULL);
+  g_clear_handle_id (&self->batch, g_source_remove);
+  g_hash_table_iter_init (&iter, dirty);
+  while (g_hash_table_iter_next (&iter, &item, NULL))
+    ow_transcript_item_changed (item);
+}
+
+static gboolean
+on_batch (gpointer user_data)
+{
+  OwTranscript *self = user_data;
+
+  self->batch = 0;
+  ow_transcript_flush (self);
+  return G_SOURCE_REMOVE;
+}
+
+static void
+changed_soon (OwTranscript     *self,
+              OwTranscriptItem *item)
+{
+  g_hash_table_add (self->dirty, item);
+  if (self->batch == 0)
+    self->batch = g_timeout_add (BATCH_MS, on_batch, self);
+}
+
+static void
+add_notice (OwTranscript *self,
+            OwTone        tone,
+            const char   *format,
+            ...) G_GNUC_PRINTF (3, 4);
+
+static void
+add_notice (OwTranscript *self,
+            OwTone        tone,
+            const char   *format,
+            ...)
+{
+  OwTranscriptItem *item = ow_transcript_item_new (OW_ITEM_NOTICE, NULL);
+  va_list args;
+
+  va_start (args, format);
+  g_string_vprintf (item->text, format, args);
+  va_end (args);
+  item->tone = tone;
+  append (self, item);
+}
+
+static void
+end_live (OwTranscript *self)
+{
+  OwTranscriptItem *item = g_steal_pointer (&self->live);
+
+  if (item == NULL)
+    return;
+  item->live = FALSE;
+  changed (self, item);
+}
+
+static void
+add_model_text (OwTranscript *self,
+                OwEvent      *event)
+{
+  const char *text = ow_event_get_string (event, "text");
+
+  if (self->live == NULL)
+    {
+      self->live = ow_transcript_item_new (OW_ITEM_MODEL, NULL);
+      self->live->live = TRUE;
+      append (self, self->live);
+    }
+  if (self->live->text->len < LIVE_TEXT_MAX)
+    g_string_append (self->live->text, text);
+  changed_soon (self, self->live);
+}
+
+static void
+add_model_message (OwTranscript *self,
+                   OwEvent      *event)
+{
+  const char *text = ow_event_get_string (event, "text");
+  const char *cut = ow_event_get_string (event, "cut");
+  OwTranscriptItem *item = self->live;
+
+  if (item == NULL && *text == '\0' && cut == NULL)
+    return;
+  if (item == NULL)
+    item = append (self, ow_transcript_item_new (OW_ITEM_MODEL, NULL));
+  g_string_assign (item->text, text);
+  ow_transcript_item_set (&item->note, cut);
+  item->live = FALSE;
+  self->live = NULL;
+  changed (self, item);
+}
+
+static OwTranscriptItem *
+find_call (OwTranscript *self,
+           OwEvent      *event)
+{
+  const char *call = ow_event_get_string (event, "call");
+
+  return call == NULL ? NULL : g_hash_table_lookup (self->calls, call);
+}
+
+static OwTranscriptItem *
+need_call (OwTranscript *self,
+           OwEvent      *event)
+{
+  OwTranscriptItem *item = find_call (self, event);
+
+  if (item != NULL)
+    return item;
+  end_live (self);
+  item = ow_transcript_item_new (OW_ITEM_TOOL, NULL);
+  item->id = g_strdup (ow_event_get_string (event, "call"));
+  item->tool = ow_words_line (ow_event_get_string (event, "tool"), TITLE_CHARS);
+  item->level = g_strdup (ow_event_get_string (event, "level"));
+  item->diff = g_strcmp0 (item->tool, "edit") == 0;
+  item->instructions = g_strcmp0 (ow_event_get_string (event, "purpose"), "instructions") == 0;
+  item->title = ow_event_get_kind (event) == OW_EVENT_TOOL_ENDED
+                ? g_strdup (item->tool) : ow_event_words_call_title (event);
+  g_hash_table_replace (self->calls, g_strdup (item->id), item);
+  return append (self, item);
+}
+
+static void
+start_call (OwTranscript *self,
+            OwEvent      *event)
+{
+  OwTranscriptItem *item = need_call (self, event);
+
+  item->state = OW_CALL_RUNNING;
+  item->began = ow_event_get_time (event);
+  ow_transcript_item_set (&item->level, ow_event_get_string (event, "level"));
+  changed (self, item);
+}
+
+static void
+add_output (OwTranscript *self,
+            OwEvent      *event)
+{
+  OwTranscriptItem *item = find_call (self, event);
+  const char *text = ow_event_get_string (event, "text");
+  const char *data = ow_event_get_string (event, "data");
+  g_autofree char *decoded = NULL;
+
+  if (item == NULL || item->state == OW_CALL_ENDED)
+    return;
+  if (text == NULL && data != NULL)
+    {
+      gsize length;
+      g_autofree guchar *bytes = g_base64_decode (data, &length);
+
+      decoded = ow_text_from_bytes ((const char *) bytes, (gssize) length);
+      text = decoded;
+    }
+  if (text != NULL)
+    ow_lines_append (item->lines, text);
+  changed_soon (self, item);
+}
+
+static void
+end_call (OwTranscript *self,
+          OwEvent      *event)
+{
+  OwTranscriptItem *item = need_call (self, event);
+
+  item->state = OW_CALL_ENDED;
+  item->duration_ms = ow_event_get_int (event, "duration_ms", 0);
+  ow_transcript_item_set (&item->level, ow_event_get_string (event, "level"));
+  g_free (item->outcome);
+  item->outcome = ow_words_outcome (ow_event_get_string (event, "outcome"),
+                                    ow_event_get_int (event, "exit_status", 0),
+                                    ow_event_get_int (event, "signal", 0));
+  ow_lines_set (item->lines, ow_event_get_string (event, "result"));
+  changed (self, item);
+}
+
+static void
+add_request (OwTranscript *self,
+             OwEvent      *event)
+{
+  OwTranscriptItem *item = ow_transcript_item_new (OW_ITEM_CONSENT, NULL);
+  g_autofree char *subject = ow_event_words_subject (event);
+
+  g_string_assign (item->text, subject);
+  item->hidden = ow_event_words_has_hidden (event);
+  end_live (self);
+  item->id = g_strdup (ow_event_get_string (event, "request"));
+  item->ask = g_strdup (ow_event_get_string (event, "kind"));
+  item->title = ow_words_line (ow_event_get_string (event, "title"), TITLE_CHARS);
+  item->level = g_strdup (ow_event_get_string (event, "level"));
+  item->always = g_strdup (ow_event_get_string (event, "always"));
+  item->open = TRUE;
+  g_hash_table_replace (self->requests, g_strdup (item->id), item);
+  append (self, item);
+}
+
+/* Whoever answered: this window, another face, the clock, or a rule. */
+static char *
+describe_answer (OwEvent *event)
+{
+  const char *decision = ow_event_get_string (event, "decision");
+  const char *reason = ow_event_get_string (event, "reason");
+  g_autofree char *line = reason == NULL ? NULL : ow_words_line (reason, TITLE_CHARS);
+
+  if (g_strcmp0 (decision, "once") == 0)
+    return g_strdup (_ ("Allowed once"));
+  if (g_strcmp0 (decision, "session") == 0)
+    return g_strdup (_ ("Allowed for this session"));
+  if (g_strcmp0 (decision, "always") == 0)
+    return g_strdup (_ ("Always allowed"));
+  return line != NULL && *line != '\0' ? g_strdup_printf (_ ("Denied: %s"), line)
+                                       : g_strdup (_ ("Denied"));
+}
+
+static void
+answer_request (OwTranscript *self,
+                OwEvent      *event)
+{
+  OwTranscriptItem *item = g_hash_table_lookup (self->requests,
+                                                ow_event_get_string (event, "request"));
+  g_autofree char *approval = NULL;
+  g_autofree char *said = NULL;
+
+  /* A rule answers without having asked; the call's own card says enough. */
+  if (item == NULL)
+    return;
+  approval = ow_words_line (ow_event_get_string (event, "approval"), TITLE_CHARS);
+  said = describe_answer (event);
+  g_free (item->note);
+  /* Translators: what was decided, and by what */
+  item->note = item->sent || *approval == '\0' ? g_steal_pointer (&said)
+                                               : g_strdup_printf (_ ("%s (%s)"), said, approval);
+  item->open = FALSE;
+  changed (self, item);
+}
+
+/* The end of a turn or of the session is the end of what it asked and ran, whether or not that
+ * was told one by one. */
+static void
+close_open (OwTranscript *self)
+{
+  GHashTableIter iter;
+  gpointer value;
+
+  end_live (self);
+  g_hash_table_iter_init (&iter, self->requests);
+  while (g_hash_table_iter_next (&iter, NULL, &value))
+    {
+      OwTranscriptItem *item = value;
+
+      if (!item->open)
+        continue;
+      item->open = FALSE;
+      ow_transcript_item_set (&item->note, _ ("Closed without an answer"));
+      changed (self, item);
+    }
+  g_hash_table_iter_init (&iter, self->calls);
+  while (g_hash_table_iter_next (&iter, NULL, &value))
+    {
+      OwTranscriptItem *item = value;
+
+      if (item->state == OW_CALL_ENDED)
+        continue;
+      item->state = OW_CALL_ENDED;
+      ow_transcript_item_set (&item->outcome, _ ("not run to its end"));
+      changed (self, item);
+    }
+}
+
+static void
+add_host (OwTranscript *self,
+          OwEvent      *event)
+{
+  g_autofree char *host = NULL;
+  g_autofree char *reason = NULL;
+
+  if (g_strcmp0 (ow_event_get_string (event, "decision"), "allow") == 0)
+    return;
+  host = ow_words_line (ow_event_get_string (event, "host"), HOST_CHARS);
+  reason = ow_words_line (ow_event_get_string (event, "reason"), TITLE_CHARS);
+  add_notice (self, OW_TONE_WARNING, _ ("Blocked site %s:%d (%s)"), host,
+              (int) ow_event_get_int (event, "port", 0), reason);
+}
+
+static void
+add_wall (OwTranscript *self,
+          OwEvent      *event)
+{
+  g_autofree char *reason = ow_words_line (ow_event_get_string (event, "reason"), TITLE_CHARS * 4);
+
+  if (g_strcmp0 (ow_event_get_string (event, "state"), "lost") == 0)
+    add_notice (self, OW_TONE_ERROR, _ ("The sandbox was lost. %s"), reason);
+}
+
+static void
+add_turn_end (OwTranscript *self,
+              OwEvent      *event)
+{
+  const char *reason = ow_event_get_string (event, "reason");
+  const char *message = ow_event_get_string (event, "message");
+
+  close_open (self);
+  if (g_strcmp0 (reason, "failed") == 0)
+    add_notice (self, OW_TONE_ERROR, "%s", message != NULL ? message : _ ("The turn failed."));
+  else if (g_strcmp0 (reason, "limit") == 0)
+    add_notice (self, OW_TONE_WARNING, "%s",
+                message != NULL ? message : _ ("The turn ended at its limit."));
+  else if (g_strcmp0 (reason, "stopped") == 0)
+    add_notice (self, OW_TONE_PLAIN, "%s", _ ("Stopped"));
+  else if (message != NULL)
+    add_notice (self, OW_TONE_PLAIN, "%s", message);
+}
+
+static const char *
+describe_end (const char *outcome)
+{
+  if (g_strcmp0 (outcome, "done") == 0)
+    return _ ("The session has ended.");
+  if (g_strcmp0 (outcome, "stopped") == 0)
+    return _ ("The session was stopped.");
+  if (g_strcmp0 (outcome, "parked") == 0)
+    return _ ("The session waits: the program ended before it was done.");
+  if (g_strcmp0 (outcome, "interrupted") == 0)
+    return _ ("The session was interrupted: the program was killed.");
+  if (g_strcmp0 (outcome, "refused") == 0)
+    return _ ("The session was refused.");
+  return _ ("The session failed.");
+}
+
+static void
+add_session_end (OwTranscript *self,
+                 OwEvent      *event)
+{
+  const char *outcome = ow_event_get_string (event, "outcome");
+  const char *message = ow_event_get_string (event, "message");
+  gboolean bad = g_strcmp0 (outcome, "failed") == 0 || g_strcmp0 (outcome, "refused") == 0;
+
+  close_open (self);
+  if (message != NULL)
+    add_notice (self, bad ? OW_TONE_ERROR : OW_TONE_PLAIN, "%s %s", describe_end (outcome),
+                message);
+  else
+    add_notice (self, bad ? OW_TONE_ERROR : OW_TONE_PLAIN, "%s", describe_end (outcome));
+}
+
+static void
+add_start (OwTranscript *self,
+           OwEvent      *event)
+{
+  const char *notice = ow_event_get_string (event, "notice");
+
+  if (ow_event_get_kind (event) == OW_EVENT_SESSION_RESUMED)
+    {
+      close_open (self);
+      add_notice (self, OW_TONE_PLAIN, "%s", _ ("The session goes on."));
+    }
+  if (notice != NULL)
+    add_notice (self, OW_TONE_WARNING, "%s", notice);
+}
+
+void
+ow_transcript_add (OwTranscript *self,
+                   OwEvent      *event)
+{
+  switch (ow_event_get_kind (event))
+    {
+    case OW_EVENT_SESSION_STARTED:
+    case OW_EVENT_SESSION_RESUMED:
+      add_start (self, event);
+      break;
+    case OW_EVENT_USER_MESSAGE:
+      append (self, ow_transcript_item_new (OW_ITEM_USER, ow_event_get_string (event, "text")));
+      break;
+    case OW_EVENT_MODEL_TEXT:
+      add_model_text (self, event);
+      break;
+    case OW_EVENT_MODEL_MESSAGE:
+      add_model_message (self, event);
+      break;
+    case OW_EVENT_TOOL_ASKED:
+      need_call (self, event);
+      break;
+    case OW_EVENT_TOOL_STARTED:
+      start_call (self, event);
+      break;
+    case OW_EVENT_TOOL_OUTPUT:
+      add_output (self, event);
+      break;
+    case OW_EVENT_TOOL_ENDED:
+      end_call (self, event);
+      break;
+    case OW_EVENT_CONSENT_ASKED:
+      add_request (self, event);
+      break;
+    case OW_EVENT_CONSENT_ANSWERED:
+      answer_request (self, event);
+      break;
+    case OW_EVENT_HOST_DECISION:
+      add_host (self, event);
+      break;
+    case OW_EVENT_WALL:
+      add_wall (self, event);
+      break;
+    case OW_EVENT_NOTICE:
+      add_notice (self, OW_TONE_PLAIN, "%s", ow_event_get_string (event, "text"));
+      break;
+    case OW_EVENT_TURN_ENDED:
+      add_turn_end (self, event);
+      break;
+    case OW_EVENT_SESSION_ENDED:
+      add_session_end (self, event);
+      break;
+    case OW_EVENT_N_TYPES:
+    default:
+      break;
+    }
+}
+
+void
+ow_transcript_freeze (OwTranscript *self)
+{
+  self->frozen = TRUE;
+}
+
+void
+ow_transcript_thaw (OwTranscript *self)
+{
+  self->frozen = FALSE;
+  tell (self);
+}
+
+static void
+ow_transcript_finalize (GObject *object)
+{
+  OwTranscript *self = OW_TRANSCRIPT (object);
+
+  g_clear_handle_id (&self->batch, g_source_remove);
+  g_hash_table_unref (self->dirty);
+  g_hash_table_unref (self->calls);
+  g_hash_table_unref (self->requests);
+  g_ptr_array_unref (self->items);
+
+  G_OBJECT_CLASS (ow_transcript_parent_class)->finalize (object);
+}
+
+static void
+ow_transcript_class_init (OwTranscriptClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = ow_transcript_finalize;
+}
+
+static void
+ow_transcript_init (OwTranscript *self)
+{
+  self->items = g_ptr_array_new_with_free_func (g_object_unref);
+  self->calls = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  self->requests = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  self->dirty = g_hash_table_new (NULL, NULL);
+}
+
+OwTranscript *
+ow_transcript_new (void)
+{
+  return g_object_new (OW_TYPE_TRANSCRIPT, NULL);
+}
