@@ -39,11 +39,11 @@ assert_words (OwEvent    *event,
               const char *expected,
               gboolean    hidden)
 {
-  g_autoptr (OwEvent) owned = event;
   g_autofree char *words = ow_event_words_subject (event);
 
   g_assert_cmpstr (words, ==, expected);
   g_assert_cmpint (ow_event_words_has_hidden (event), ==, hidden);
+  ow_event_unref (event);
 }
 
 static void
