@@ -71,12 +71,12 @@ action_delete (GtkWidget  *widget,
 
   if (self->feed == NULL)
     return;
-  dialog = ADW_MESSAGE_DIALOG (adw_message_dialog_new (GTK_WINDOW (self), _ ("Delete this session?"),
-                                                       _ ("What was said and done in it is removed "
-                                                          "from the list. The record of its calls "
-                                                          "stays, and so do the folders.")));
-  adw_message_dialog_add_responses (dialog, "cancel", _ ("_Cancel"), "delete", _ ("_Delete session"),
-                                    NULL);
+  dialog = ADW_MESSAGE_DIALOG (
+    adw_message_dialog_new (GTK_WINDOW (self), _ ("Delete this session?"),
+                            _ ("What was said and done in it is removed from the list. The record "
+                               "of its calls stays, and so do the folders.")));
+  adw_message_dialog_add_responses (dialog, "cancel", _ ("_Cancel"),
+                                    "delete", _ ("_Delete session"), NULL);
   adw_message_dialog_set_response_appearance (dialog, "delete", ADW_RESPONSE_DESTRUCTIVE);
   adw_message_dialog_set_default_response (dialog, "cancel");
   adw_message_dialog_set_close_response (dialog, "cancel");

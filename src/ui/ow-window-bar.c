@@ -40,8 +40,8 @@ ow_window_update_bar (OwWindow *self)
              TRUE);
   else if (facts != NULL && facts->lost != NULL)
     {
-      words = g_strdup_printf (_ ("The sandbox of this session was lost. Nothing runs in it until "
-                                  "it is made again. %s"), facts->lost);
+      words = g_strdup_printf (_ ("The sandbox of this session was lost. Nothing runs in it "
+                                  "until it is made again. %s"), facts->lost);
       set_bar (self, GTK_MESSAGE_ERROR, words, FALSE);
     }
   else if (facts != NULL && g_strcmp0 (facts->level, "direct") == 0)
@@ -61,8 +61,8 @@ describe_key (const json_t *model)
   const char *key = ow_json_get_string (model, "key", "");
 
   if (g_strcmp0 (key, "locked") == 0)
-    return g_strdup_printf (_ ("The key of the model “%s” cannot be read: the keyring is locked. "
-                               "Unlock it, then try again."), name);
+    return g_strdup_printf (_ ("The key of the model “%s” cannot be read: the keyring is "
+                               "locked. Unlock it, then try again."), name);
   if (g_strcmp0 (key, "silent") == 0)
     return g_strdup_printf (_ ("The key of the model “%s” cannot be read: the keyring does not "
                                "answer."), name);
