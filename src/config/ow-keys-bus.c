@@ -11,6 +11,7 @@ char *
 ow_keys_bus_get_address (void)
 {
   const char *address = g_getenv ("DBUS_SESSION_BUS_ADDRESS");
+  const char *runtime = g_getenv ("XDG_RUNTIME_DIR");
   g_autofree char *path = NULL;
   g_autofree char *escaped = NULL;
   struct stat st;
@@ -20,7 +21,9 @@ ow_keys_bus_get_address (void)
     return *address != '\0' && strstr (address, "autolaunch:") == NULL &&
            strstr (address, "unixexec:") == NULL ? g_strdup (address) : NULL;
 
-  path = g_build_filename (g_get_user_runtime_dir (), "bus", NULL);
+  if (runtime == NULL || !g_path_is_absolute (runtime))
+    return NULL;
+  path = g_build_filename (runtime, "bus", NULL);
   if (stat (path, &st) < 0 || !S_ISSOCK (st.st_mode) || st.st_uid != geteuid ())
     return NULL;
   escaped = g_dbus_address_escape_value (path);

@@ -192,7 +192,6 @@ static const Row removing[] = {
     TABLE ("a") "x.y = 1\n" TABLE ("b"), NULL },
   { REMOVE, TABLE ("old") "[models.e]\nq = 1\n[[models.l]]\n[b]\n[models.e.f]\n"
     "# k\nz = 1\n# keep\n" TABLE ("a") "[models.e]\n",
-
     "[b]\n# keep\n" TABLE ("a") "[models.e]\n", NULL },
   { REMOVE, TABLE ("a") "[b]\nx = 1\n" TABLE ("old"), TABLE ("a") "[b]\nx = 1\n", NULL },
   { REMOVE, "[ \"models\".'e' ]\n", NULL, "[[models]]" },
