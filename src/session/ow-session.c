@@ -263,7 +263,7 @@ ow_session_resume (OwStore                 *store,
   /* One whose program was killed since the start is ended first, so that what it left
    * open is known. */
   if (!ow_store_close_interrupted (store, audit, error) ||
-      !ow_store_check_ended (store, id, "go on with", error))
+      !ow_store_check_ended (store, id, "taken up", error))
     return NULL;
   events = ow_store_load (store, id, error);
   if (events == NULL)
