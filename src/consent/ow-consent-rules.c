@@ -186,13 +186,14 @@ ow_consent_rules_is_usable (OwConsentRules *self)
 }
 
 static gboolean
-holds (const json_t *content,
-       json_t       *rule)
+find_rule (const json_t *content,
+           json_t       *rule,
+           size_t       *at)
 {
   const json_t *rules = json_object_get (content, "rules");
 
-  for (size_t i = 0; i < json_array_size (rules); i++)
-    if (json_equal (json_array_get (rules, i), rule))
+  for (*at = 0; *at < json_array_size (rules); (*at)++)
+    if (json_equal (json_array_get (rules, *at), rule))
       return TRUE;
   return FALSE;
 }
@@ -226,12 +227,13 @@ ow_consent_rules_contains (OwConsentRules     *self,
 {
   json_t *content, *rule;
   gboolean found;
+  size_t at;
 
   g_return_val_if_fail (OW_IS_CONSENT_RULES (self), FALSE);
 
   content = load (self, NULL);
   rule = make_rule (level, place, words);
-  found = content != NULL && rule != NULL && holds (content, rule);
+  found = content != NULL && rule != NULL && find_rule (content, rule, &at);
   json_decref (content);
   json_decref (rule);
   return found;
@@ -266,6 +268,7 @@ ow_consent_rules_add (OwConsentRules      *self,
 {
   json_t *content, *rule;
   gboolean added;
+  size_t at;
 
   g_return_val_if_fail (OW_IS_CONSENT_RULES (self), FALSE);
 
@@ -279,7 +282,7 @@ ow_consent_rules_add (OwConsentRules      *self,
                     "it is no command that does the same each time", "Allow it once.");
       added = FALSE;
     }
-  else if (holds (content, rule))
+  else if (find_rule (content, rule, &at))
     {
       added = TRUE;
     }
@@ -295,4 +298,26 @@ ow_consent_rules_add (OwConsentRules      *self,
   json_decref (rule);
   json_decref (content);
   return added;
+}
+
+void
+ow_consent_rules_remove (OwConsentRules     *self,
+                         OwLevel             level,
+                         const char         *place,
+                         const char * const *words)
+{
+  json_t *content, *rule;
+  size_t at;
+
+  g_return_if_fail (OW_IS_CONSENT_RULES (self));
+
+  content = load (self, NULL);
+  rule = make_rule (level, place, words);
+  if (content != NULL && rule != NULL && find_rule (content, rule, &at))
+    {
+      json_array_remove (json_object_get (content, "rules"), at);
+      store (self, content, NULL);
+    }
+  json_decref (content);
+  json_decref (rule);
 }

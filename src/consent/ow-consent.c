@@ -228,6 +228,9 @@ settle (OwConsent  *self,
   event = ow_event_list_append (self->events, OW_EVENT_CONSENT_ANSWERED, members, &error);
   if (event == NULL)
     {
+      if (decision == OW_DECISION_ALWAYS)
+        ow_consent_rules_remove (self->rules, pending->level, self->place,
+                                 (const char * const *) pending->words);
       g_task_return_error (pending->task, error);
       return;
     }

@@ -403,6 +403,53 @@ test_not_stored (Fixture       *f,
   g_assert_true (is_asked (f, OW_LEVEL_DIRECT, "make"));
 }
 
+static gboolean
+refuse_answers (OwEvent   *event,
+                gpointer   user_data,
+                GError   **error)
+{
+  if (ow_event_get_kind (event) != OW_EVENT_CONSENT_ANSWERED)
+    return TRUE;
+  ow_error_set (error, OW_ERROR_FAILED, "The store is full", NULL, NULL);
+  return FALSE;
+}
+
+static void
+on_refused (GObject      *object,
+            GAsyncResult *result,
+            gpointer      user_data)
+{
+  g_autoptr (GError) error = NULL;
+  OwDecision decision;
+
+  g_assert_false (ow_consent_request_finish (OW_CONSENT (object), result, &decision, NULL,
+                                             &error));
+  g_assert_error (error, OW_ERROR, OW_ERROR_FAILED);
+  *(gboolean *) user_data = TRUE;
+}
+
+/* An "always" that cannot be written down leaves no rule. */
+static void
+test_not_written (Fixture       *f,
+                  gconstpointer  data)
+{
+  OwConsentQuestion question = {
+    .kind = OW_CONSENT_TOOL, .level = OW_LEVEL_DIRECT, .title = "shell", .subject = "make",
+    .command = "make",
+  };
+  gboolean done = FALSE;
+
+  allow_always (f, "make check");
+  ow_event_list_set_sink (f->events, refuse_answers, NULL, NULL);
+  ow_consent_request_async (f->consent, &question, NULL, on_refused, &done);
+  ow_consent_answer (f->consent, f->id, OW_DECISION_ALWAYS, NULL, NULL);
+  while (!done)
+    g_main_context_iteration (NULL, TRUE);
+  ow_event_list_set_sink (f->events, NULL, NULL, NULL);
+  g_assert_true (is_asked (f, OW_LEVEL_DIRECT, "make"));
+  g_assert_false (is_asked (f, OW_LEVEL_DIRECT, "make check"));
+}
+
 /* No more than a person could ever read. */
 static void
 test_many (Fixture       *f,
@@ -441,6 +488,7 @@ main (int   argc,
   ADD ("/consent/rules/damaged", test_damaged);
   ADD ("/consent/rules/taken-back", test_taken_back);
   ADD ("/consent/rules/not-stored", test_not_stored);
+  ADD ("/consent/rules/not-written", test_not_written);
   ADD ("/consent/rules/many", test_many);
 
   return g_test_run ();
