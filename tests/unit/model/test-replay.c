@@ -313,6 +313,32 @@ test_mismatch (void)
     }
 }
 
+/* A recording that is opened anew, after the program has ended, goes on where the conversation
+ * is; what was cut short counts for nothing, and one that is too long is told. */
+static void
+test_goes_on (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (OwModel) model = open_recording (CALL ("c1") ENDED ("c1", "one") SAYS ("x"), -1,
+                                              NULL);
+  g_autoptr (OwModelTurn) turn = NULL;
+  json_t *history = begin_history ();
+
+  json_array_append_new (history, json_pack ("{s:s, s:s, s:b}", "role", "assistant", "text", "Ha",
+                                             "cut", 1));
+  append_assistant (history);
+  append_tool (history, "c1", "one");
+  turn = complete (model, history, NULL, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_cmpstr (turn->text, ==, "x");
+  g_assert_true (ow_model_check_done (model, &error));
+  append_assistant (history);
+  append_assistant (history);
+  g_assert_null (complete (model, history, NULL, NULL, &error));
+  g_assert_error (error, OW_ERROR, OW_ERROR_DATA);
+  json_decref (history);
+}
+
 /* A result of an earlier round does not stand for one of this round. */
 static void
 test_old_result (void)
@@ -402,6 +428,7 @@ main (int   argc,
   g_test_add_func ("/replay/names", test_names);
   g_test_add_func ("/replay/conversation", test_conversation);
   g_test_add_func ("/replay/mismatch", test_mismatch);
+  g_test_add_func ("/replay/goes-on", test_goes_on);
   g_test_add_func ("/replay/old-result", test_old_result);
   g_test_add_func ("/replay/hostile-patterns", test_hostile_patterns);
   g_test_add_func ("/replay/cancelled", test_cancelled);
