@@ -5,6 +5,7 @@
 
 #include <glib/gi18n.h>
 
+#include "ow-mnemonic-private.h"
 #include "ow-words-private.h"
 #include "ow-wrap-layout-private.h"
 
@@ -280,6 +281,7 @@ fill (OwApprovalCard   *self,
   gtk_widget_set_visible (GTK_WIDGET (self->level), !limit);
   if (limit)
     gtk_button_set_label (self->once, _ ("_Go on"));
+  ow_mnemonic_name_buttons (GTK_WIDGET (self));
   gtk_widget_set_visible (GTK_WIDGET (self->session), !limit);
   gtk_widget_set_visible (GTK_WIDGET (self->always), item->always != NULL);
   gtk_widget_set_visible (GTK_WIDGET (self->always_words), item->always != NULL);

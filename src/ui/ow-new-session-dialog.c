@@ -8,6 +8,7 @@
 #include <glib/gi18n.h>
 
 #include "ow-folder-row-private.h"
+#include "ow-mnemonic-private.h"
 #include "ow-words-private.h"
 
 #define MAX_FOLDERS 64
@@ -449,6 +450,7 @@ ow_new_session_dialog_init (OwNewSessionDialog *self)
   self->rows = g_ptr_array_new ();
   self->models = g_ptr_array_new_with_free_func (g_free);
   gtk_widget_init_template (GTK_WIDGET (self));
+  ow_mnemonic_name_buttons (GTK_WIDGET (self));
   set_models (self, NULL);
   g_signal_connect_object (gtk_text_view_get_buffer (self->task), "changed",
                            G_CALLBACK (on_changed), self, G_CONNECT_SWAPPED);

@@ -5,6 +5,7 @@
 
 #include <glib/gi18n.h>
 
+#include "ow-mnemonic-private.h"
 #include "ow-words-private.h"
 
 #define TITLE_CHARS 120
@@ -345,6 +346,7 @@ ow_window_init (OwWindow *self)
 {
   self->cancellable = g_cancellable_new ();
   gtk_widget_init_template (GTK_WIDGET (self));
+  ow_mnemonic_name_buttons (GTK_WIDGET (self));
 }
 
 OwWindow *
