@@ -22,6 +22,16 @@ is_odd_space (gunichar c)
   return c >= 0x80 && g_unichar_isspace (c);
 }
 
+/* Nearly every line is, and megabytes of them are to be looked through while a window waits. */
+static gboolean
+is_printable_ascii (const char *value)
+{
+  for (const char *p = value; *p != '\0'; p++)
+    if (*p < 0x20 || *p > 0x7E)
+      return FALSE;
+  return TRUE;
+}
+
 /* A tab is shown as one where text is laid out with them, and escaped where it could push the
  * rest of a line out of sight. */
 static void
@@ -29,8 +39,14 @@ append_visible (Words      *words,
                 const char *value,
                 gboolean    tabs)
 {
-  g_autofree char *visible = ow_text_visible (value);
+  g_autofree char *visible = NULL;
 
+  if (is_printable_ascii (value))
+    {
+      g_string_append (words->text, value);
+      return;
+    }
+  visible = ow_text_visible (value);
   words->hidden |= strcmp (visible, value) != 0;
   for (const char *p = visible; *p != '\0'; p = g_utf8_next_char (p))
     {
