@@ -251,6 +251,15 @@ enter (Exchange   *exchange,
   exchange->deadline = watch (exchange, exchange->phase_ms[phase], on_late);
 }
 
+static gboolean
+is_to_proxy (GIOStream *connection)
+{
+  g_autoptr (GSocketAddress) address =
+    g_socket_connection_get_remote_address (G_SOCKET_CONNECTION (connection), NULL);
+
+  return address != NULL && G_IS_PROXY_ADDRESS (address);
+}
+
 static void
 on_network_event (SoupMessage        *message,
                   GSocketClientEvent  event,
@@ -264,7 +273,9 @@ on_network_event (SoupMessage        *message,
   if (exchange->ended)
     return;
 
-  if (event == G_SOCKET_CLIENT_CONNECTED && G_IS_SOCKET_CONNECTION (connection))
+  if (event == G_SOCKET_CLIENT_CONNECTING && G_IS_SOCKET_CONNECTION (connection))
+    exchange->fault.proxied = exchange->fault.proxied || is_to_proxy (connection);
+  else if (event == G_SOCKET_CLIENT_CONNECTED && G_IS_SOCKET_CONNECTION (connection))
     g_set_object (&exchange->socket,
                   g_socket_connection_get_socket (G_SOCKET_CONNECTION (connection)));
   else if (event == G_SOCKET_CLIENT_TLS_HANDSHAKING && G_IS_TLS_CONNECTION (connection))
@@ -567,8 +578,8 @@ on_tunnel_headers (SoupMessage *message,
   ow_error_setf (&error, OW_ERROR_FAILED,
                  status == 407 ? "Use a proxy that asks for no login"
                                : "Check the proxy, and what it lets through",
-                 status == 407 ? "%s cannot be reached: the proxy asks for a login (status %u)"
-                               : "%s cannot be reached: the proxy refuses to lead there "
+                 status == 407 ? "%s cannot be reached through the proxy: it asks for a login (status %u)"
+                               : "%s cannot be reached through the proxy: it does not lead there "
                  "(status %u)", exchange->where, status);
   end (exchange, error);
 }
@@ -642,6 +653,7 @@ ow_http_exchange_start (GTask                *task,
   exchange->max_bytes = request->max_bytes > 0 ? request->max_bytes : MAX_BYTES;
   exchange->fault.where = exchange->where;
   exchange->fault.loopback = loopback;
+  exchange->fault.proxied = settings->proxy != NULL && !loopback;
   exchange->session = ow_http_session_new (settings, loopback);
   exchange->message = ow_http_session_make_message (uri, request);
   connect_signals (exchange);

@@ -39,6 +39,7 @@ typedef struct {
   OwHttpPhase          phase;
   guint64              header_bytes;
   gboolean             loopback;
+  gboolean             proxied;
   GTlsCertificateFlags distrust;  /* what the certificate was refused for */
 } OwHttpFault;
 

@@ -64,18 +64,15 @@ words_of_certificate (const OwHttpFault *fault)
 }
 
 static GError *
-words_of_tls (const OwHttpFault *fault,
-              const GError      *error)
+words_of_tls (const OwHttpFault *fault)
 {
   if (fault->distrust != 0)
     return words_of_certificate (fault);
   if (fault->phase == OW_HTTP_READING)
     return ow_http_words_data (fault, "the encrypted connection broke");
-  if (g_error_matches (error, G_TLS_ERROR, G_TLS_ERROR_NOT_TLS))
-    return make (OW_ERROR_FAILED, "Check the port, and whether the address begins with http://",
-                 "%s cannot be reached: it does not speak TLS", fault->where);
-  return make (OW_ERROR_FAILED, "Check the host and the port in the address",
-               "%s cannot be reached: no encrypted connection came about", fault->where);
+  /* GnuTLS cannot tell for sure whether the other side speaks no TLS or only broke off. */
+  return make (OW_ERROR_FAILED, "Check the port, and whether the address should begin with http://",
+               "%s cannot be reached: no encrypted connection (TLS) came about", fault->where);
 }
 
 static GError *
@@ -115,7 +112,7 @@ words_of_io (const OwHttpFault *fault,
     case G_IO_ERROR_PROXY_NEED_AUTH:
     case G_IO_ERROR_PROXY_NOT_ALLOWED:
       return make (OW_ERROR_FAILED, "Check the proxy in the settings",
-                   "%s cannot be reached: the proxy does not lead there", fault->where);
+                   "%s cannot be reached through the proxy: it does not lead there", fault->where);
     case G_IO_ERROR_PARTIAL_INPUT:
     case G_IO_ERROR_CONNECTION_CLOSED:
       return words_of_end (fault);
@@ -125,13 +122,44 @@ words_of_io (const OwHttpFault *fault,
   return NULL;
 }
 
+/* What goes wrong before there is a tunnel goes wrong with the proxy. NULL: it is not about it. */
+static GError *
+words_of_proxy (const OwHttpFault *fault,
+                const GError      *error)
+{
+  const char *why = NULL;
+
+  if (!fault->proxied || fault->phase != OW_HTTP_CONNECTING)
+    return NULL;
+
+  if (error->domain == G_RESOLVER_ERROR)
+    why = "its name cannot be looked up";
+  else if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CONNECTION_REFUSED))
+    why = "it refused the connection";
+  else if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_NETWORK_UNREACHABLE)
+           || g_error_matches (error, G_IO_ERROR, G_IO_ERROR_HOST_UNREACHABLE))
+    why = "no network leads there";
+  else if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_PARTIAL_INPUT)
+           || g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CONNECTION_CLOSED))
+    why = "it broke off";
+  else if (error->domain == SOUP_SESSION_ERROR)
+    why = "what it answers is not HTTP";
+  if (why == NULL)
+    return NULL;
+  return make (OW_ERROR_FAILED, "Check the proxy, and that it runs",
+               "%s cannot be reached through the proxy: %s", fault->where, why);
+}
+
 GError *
 ow_http_words_of (const OwHttpFault *fault,
                   const GError      *error)
 {
-  GError *words = NULL;
+  GError *words = words_of_proxy (fault, error);
   g_autofree char *visible = NULL;
   g_autofree char *shown = NULL;
+
+  if (words != NULL)
+    return words;
 
   if (error->domain == G_RESOLVER_ERROR)
     words = g_error_matches (error, G_RESOLVER_ERROR, G_RESOLVER_ERROR_TEMPORARY_FAILURE)
@@ -140,7 +168,7 @@ ow_http_words_of (const OwHttpFault *fault,
             : make (OW_ERROR_FAILED, NEXT_ONLINE,
                     "%s cannot be reached: there is no such host", fault->where);
   else if (error->domain == G_TLS_ERROR)
-    words = words_of_tls (fault, error);
+    words = words_of_tls (fault);
   else if (error->domain == SOUP_SESSION_ERROR)
     words = ow_http_words_data (fault, "it is not HTTP");
   else if (error->domain == G_IO_ERROR)
@@ -166,8 +194,8 @@ ow_http_words_late (const OwHttpFault *fault,
                  "The answer of %s was not whole after %s, the longest that it may take",
                  fault->where, time);
   if (fault->phase == OW_HTTP_CONNECTING)
-    return make (OW_ERROR_TIMED_OUT, NEXT_ONLINE, "There was no connection to %s within %s",
-                 fault->where, time);
+    return make (OW_ERROR_TIMED_OUT, NEXT_ONLINE, "There was no connection to %s%s within %s",
+                 fault->where, fault->proxied ? " through the proxy" : "", time);
   if (fault->phase == OW_HTTP_WAITING)
     return make (OW_ERROR_TIMED_OUT, NEXT_AGAIN,
                  "%s took the request and gave no answer within %s", fault->where, time);

@@ -163,6 +163,16 @@ find_length (const char *request)
   return header != NULL ? strtoul (header + strlen ("\r\nContent-Length:"), NULL, 10) : 0;
 }
 
+void
+server_keep_request (Server     *server,
+                     const char *request)
+{
+  g_mutex_lock (&server->mutex);
+  g_free (server->request);
+  server->request = g_strdup (request);
+  g_mutex_unlock (&server->mutex);
+}
+
 gboolean
 server_read_request (Server *server,
                      int     fd)
@@ -184,10 +194,7 @@ server_read_request (Server *server,
         wanted = (gsize) (blank + 4 - request->str) + find_length (request->str);
     }
 
-  g_mutex_lock (&server->mutex);
-  g_free (server->request);
-  server->request = g_strndup (request->str, request->len);
-  g_mutex_unlock (&server->mutex);
+  server_keep_request (server, request->str);
   return TRUE;
 }
 

@@ -22,6 +22,8 @@ char       *server_dup_request    (Server *server); /* (nullable) the last one *
 
 /* For @serve: reads one request with its body; FALSE when the other side has gone. */
 gboolean    server_read_request   (Server *server, int fd);
+/* Keeps @request as the last one. */
+void        server_keep_request   (Server *server, const char *request);
 gboolean    server_write          (int fd, const char *data, gssize length);
 gboolean    server_is_ending      (Server *server);
 /* Until the other side closes, or the server ends. */
