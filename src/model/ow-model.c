@@ -115,8 +115,13 @@ set_address_error (GError     **error,
   g_autofree char *valid = ow_text_from_bytes (base_url, -1);
   g_autofree char *shortened = ow_text_shorten (valid, 128, TRUE);
   g_autofree char *shown = ow_text_visible (shortened);
-  g_autofree char *what = g_strdup_printf ("\"%s\" is no address of a model", shown);
+  g_autofree char *what = NULL;
 
+  /* What may hold a password or a key is not said back. */
+  if (strpbrk (base_url, "@?#") != NULL)
+    what = g_strdup ("The address given is no address of a model");
+  else
+    what = g_strdup_printf ("\"%s\" is no address of a model", shown);
   ow_error_set (error, OW_ERROR_USAGE, what, why,
                 "Give one such as http://127.0.0.1:8080/v1 or https://HOST/v1.");
 }
@@ -138,6 +143,27 @@ find_address_fault (GUri *uri)
   if (g_uri_get_query (uri) != NULL || g_uri_get_fragment (uri) != NULL)
     return "nothing may follow its path";
   return NULL;
+}
+
+static gboolean
+is_plain (const char *base_url)
+{
+  for (const char *at = base_url; *at != '\0'; at++)
+    {
+      if (!g_ascii_isgraph (*at))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+/* -1 for the scheme's own: one address is to be one, also where keys are looked up by it. */
+static int
+find_port (GUri *uri)
+{
+  int port = g_uri_get_port (uri);
+  int own = g_str_equal (g_uri_get_scheme (uri), "https") ? 443 : 80;
+
+  return port == own ? -1 : port;
 }
 
 char *
@@ -167,7 +193,7 @@ ow_model_find_base_url (const char  *name,
     }
   if (base_url == NULL)
     return g_strdup (OPENAI_BASE_URL);
-  uri = g_uri_parse (base_url, G_URI_FLAGS_ENCODED | G_URI_FLAGS_SCHEME_NORMALIZE, &cause);
+  uri = is_plain (base_url) ? g_uri_parse (base_url, G_URI_FLAGS_ENCODED, &cause) : NULL;
   fault = uri != NULL ? find_address_fault (uri) : "it cannot be read";
   if (fault != NULL)
     {
@@ -179,7 +205,7 @@ ow_model_find_base_url (const char  *name,
   if (g_str_equal (path, "") || g_str_equal (path, "/"))
     path = "/v1";
   joined = g_uri_join (G_URI_FLAGS_ENCODED, g_uri_get_scheme (uri), NULL, g_uri_get_host (uri),
-                       g_uri_get_port (uri), path, NULL, NULL);
+                       find_port (uri), path, NULL, NULL);
   length = strlen (joined);
   while (length > 0 && joined[length - 1] == '/')
     joined[--length] = '\0';

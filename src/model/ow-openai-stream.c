@@ -306,7 +306,7 @@ on_event (const OwSseEvent *event,
   if (g_strcmp0 (event->event, "error") == 0)
     take_error (self, chunk);
   else if (chunk == NULL)
-    set_faultf (self, "a chunk of it cannot be read (%s)", message);
+    set_faultf (self, "a chunk of it cannot be read: %s", message);
   else
     take_chunk (self, chunk);
   json_decref (chunk);
