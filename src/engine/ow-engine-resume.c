@@ -120,8 +120,9 @@ on_model (GObject      *source,
       g_task_return_error (resume->task, error);
       return;
     }
-  ow_engine_return_json (resume->task, g_steal_pointer (&resume->result));
+  /* Who is answered may look at once, and must not find the old end to be the last event. */
   ow_engine_work_run (work, resume->text);
+  ow_engine_return_json (resume->task, g_steal_pointer (&resume->result));
 }
 
 /* What the session was run with; FALSE with @error when it cannot go on. */

@@ -69,6 +69,8 @@ void         ow_local_engine_remove_face      (OwLocalEngine       *self,
 /* @host is static. */
 void         ow_local_engine_set_host         (OwLocalEngine       *self,
                                                const char          *host);
+/* Takes a key out of memory before its command's parameters (nullable) are given back. */
+void         ow_local_engine_wipe             (json_t              *params);
 /* TRUE: @command changes nothing, and may be done any number of times. */
 gboolean     ow_local_engine_is_reading       (const char          *command);
 

@@ -5,6 +5,7 @@
 
 #include "config.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #include "base/ow-error.h"
@@ -35,11 +36,21 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (OwLocalEngine, ow_local_engine, G_TYPE_OBJECT,
 
 static guint running_signal;
 
+void
+ow_local_engine_wipe (json_t *params)
+{
+  json_t *key = json_object_get (params, "key");
+
+  if (json_is_string (key))
+    explicit_bzero ((char *) json_string_value (key), json_string_length (key));
+}
+
 static void
 command_free (gpointer data)
 {
   Command *command = data;
 
+  ow_local_engine_wipe (command->params);
   json_decref (command->params);
   g_free (command);
 }

@@ -3,22 +3,63 @@
 
 #include "engine/ow-shared-engine.h"
 
+#include <string.h>
 #include <sys/resource.h>
 
 #include "base/ow-error.h"
-#include "engine/ow-local-engine.h"
+#include "base/ow-random.h"
+#include "base/ow-source.h"
+#include "config/ow-keys.h"
+#include "ow-engine-follow-private.h"
+#include "ow-engine-join-private.h"
+#include "ow-engine-thread-private.h"
+#include "ow-engine-wire-private.h"
+#include "ow-local-engine-private.h"
+#include "ow-remote-engine-private.h"
+
+#define JOIN_US    (10 * G_TIME_SPAN_SECOND)
+#define RETRY_MS   100
+#define ID_BYTES   16
+#define RUN_BYTES  8
 
 struct _OwSharedEngine
 {
-  GObject       parent_instance;
+  GObject         parent_instance;
 
-  OwFaceKind    kind;
-  OwEngineRole  role;
-  OwEngine     *engine; /* (owned) (nullable) what commands go to */
-  char         *notice; /* (owned) (nullable) */
+  OwFaceKind      kind;
+  OwEngineRole    role;
+  OwEngine       *engine;   /* (owned) (nullable) what commands go to, by the role */
+  OwEngine       *coming;   /* (owned) (nullable) what is about to be that */
+  OwEngineFollow *follow;   /* (owned) */
+  GPtrArray      *calls;    /* (owned) of Call: commands without an answer, oldest first */
+  GHashTable     *watches;  /* (owned) session or "" → what face.watch was told of it */
+  GPtrArray      *opening;  /* (owned) of GTask */
+  GPtrArray      *closing;  /* (owned) of GTask */
+  char           *notice;   /* (owned) (nullable) */
+  GSource        *retry;    /* (owned) (nullable) */
+  gint64          until_us; /* of joining */
+  guint           running;
+  gboolean        joining;
+  gboolean        again;    /* an engine was lost before */
+  gboolean        closed;
 };
 
+/* One command of the face. */
+typedef struct
+{
+  OwSharedEngine *self;    /* borrowed: the task has it */
+  GTask          *task;    /* (owned) */
+  char           *id;      /* (owned) */
+  char           *command; /* (owned) */
+  json_t         *params;  /* (owned) (nullable) given away to an engine in this process */
+  char           *sent_to; /* (owned) (nullable) the run of the engine that may know it */
+  gboolean        flying;
+} Call;
+
 static void ow_shared_engine_iface_init (OwEngineInterface *iface);
+static void begin_join (OwSharedEngine *self);
+static void dispatch (OwSharedEngine *self,
+                      Call           *call);
 
 G_DEFINE_FINAL_TYPE_WITH_CODE (OwSharedEngine, ow_shared_engine, G_TYPE_OBJECT,
                                G_IMPLEMENT_INTERFACE (OW_TYPE_ENGINE,
@@ -31,8 +72,285 @@ ow_shared_engine_prepare_process (void)
 {
   const struct rlimit no_core = { 0, 0 };
 
+  ow_keys_take_environment ();
   /* Core files would hold what a session saw. */
   setrlimit (RLIMIT_CORE, &no_core);
+}
+
+/* --- commands --- */
+
+static void
+call_free (gpointer data)
+{
+  Call *call = data;
+
+  ow_local_engine_wipe (call->params);
+  json_decref (call->params);
+  g_object_unref (call->task);
+  g_free (call->id);
+  g_free (call->command);
+  g_free (call->sent_to);
+  g_free (call);
+}
+
+/* (transfer full) of the call's task; the call is gone. */
+static GTask *
+take_task (Call *call)
+{
+  GTask *task = g_object_ref (call->task);
+
+  g_ptr_array_remove (call->self->calls, call);
+  return task;
+}
+
+static void
+end_calls (OwSharedEngine *self,
+           const GError   *error)
+{
+  while (self->calls->len > 0)
+    {
+      g_autoptr (GTask) task = NULL;
+
+      /* One that is under way with an engine that is lost comes back to nothing. */
+      task = take_task (g_ptr_array_index (self->calls, 0));
+      g_task_return_error (task, g_error_copy (error));
+    }
+}
+
+static Call *
+find_call (OwSharedEngine *self,
+           const char     *id)
+{
+  for (guint i = 0; i < self->calls->len; i++)
+    {
+      Call *call = g_ptr_array_index (self->calls, i);
+
+      if (g_str_equal (call->id, id))
+        return call;
+    }
+  return NULL;
+}
+
+typedef struct
+{
+  OwSharedEngine *self; /* (owned) */
+  char           *id;   /* (owned) */
+} Flight;
+
+static void
+on_call_done (GObject      *source,
+              GAsyncResult *result,
+              gpointer      user_data)
+{
+  g_autofree Flight *flight = user_data;
+  g_autoptr (OwSharedEngine) self = flight->self;
+  g_autofree char *id = flight->id;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GTask) task = NULL;
+  json_t *value = ow_engine_command_finish (OW_ENGINE (source), result, &error);
+  Call *call = find_call (self, id);
+
+  if (call == NULL)
+    {
+      json_decref (value);
+      return;
+    }
+  call->flying = FALSE;
+  /* The answer went with the connection: the next one may bring it. */
+  if (value == NULL && OW_IS_REMOTE_ENGINE (source) && !self->closed &&
+      ow_remote_engine_is_lost (OW_REMOTE_ENGINE (source)))
+    {
+      if (self->role != OW_ENGINE_NONE)
+        dispatch (self, call);
+      return;
+    }
+  task = take_task (call);
+  if (value != NULL)
+    g_task_return_pointer (task, value, (GDestroyNotify) json_decref);
+  else
+    g_task_return_error (task, g_steal_pointer (&error));
+}
+
+/* TRUE: the command may have been carried out by an engine that cannot be asked any more. */
+static gboolean
+is_uncertain (OwSharedEngine *self,
+              Call           *call)
+{
+  if (call->sent_to == NULL || ow_local_engine_is_reading (call->command))
+    return FALSE;
+  return self->role != OW_ENGINE_CLIENT ||
+         g_strcmp0 (call->sent_to,
+                    ow_remote_engine_get_id (OW_REMOTE_ENGINE (self->engine))) != 0;
+}
+
+static void
+dispatch (OwSharedEngine *self,
+          Call           *call)
+{
+  GCancellable *cancellable = g_task_get_cancellable (call->task);
+  Flight *flight;
+
+  if (is_uncertain (self, call))
+    {
+      g_autoptr (GTask) task = take_task (call);
+
+      g_task_return_new_error (task, OW_ERROR, OW_ERROR_INTERRUPTED,
+                               "It is not known whether this was done: the engine was lost "
+                               "before it answered.");
+      return;
+    }
+  flight = g_new0 (Flight, 1);
+  flight->self = g_object_ref (self);
+  flight->id = g_strdup (call->id);
+  call->flying = TRUE;
+  if (self->role == OW_ENGINE_CLIENT)
+    {
+      OwRemoteEngine *remote = OW_REMOTE_ENGINE (self->engine);
+
+      g_free (call->sent_to);
+      call->sent_to = g_strdup (ow_remote_engine_get_id (remote));
+      ow_remote_engine_send_async (remote, call->id, call->command, json_incref (call->params),
+                                   cancellable, on_call_done, flight);
+    }
+  else
+    ow_engine_command_async (self->engine, call->command, g_steal_pointer (&call->params),
+                             cancellable, on_call_done, flight);
+}
+
+static void
+dispatch_all (OwSharedEngine *self)
+{
+  g_autoptr (GPtrArray) ids = g_ptr_array_new_with_free_func (g_free);
+
+  for (guint i = 0; i < self->calls->len; i++)
+    g_ptr_array_add (ids, g_strdup (((Call *) g_ptr_array_index (self->calls, i))->id));
+  for (guint i = 0; i < ids->len && self->role != OW_ENGINE_NONE; i++)
+    {
+      Call *call = find_call (self, g_ptr_array_index (ids, i));
+
+      if (call != NULL && !call->flying)
+        dispatch (self, call);
+    }
+}
+
+static void
+ignore_answer (GObject      *source,
+               GAsyncResult *result,
+               gpointer      user_data)
+{
+  json_decref (ow_engine_command_finish (OW_ENGINE (source), result, NULL));
+}
+
+/* An engine knows who is there of each connection only. */
+static void
+watch_again (OwSharedEngine *self)
+{
+  GHashTableIter iter;
+  gpointer session;
+  gpointer answers;
+
+  g_hash_table_iter_init (&iter, self->watches);
+  while (g_hash_table_iter_next (&iter, &session, &answers))
+    {
+      json_t *params = json_pack ("{s:b}", "answers", GPOINTER_TO_INT (answers));
+
+      if (*(const char *) session != '\0')
+        json_object_set_new (params, "session", json_string (session));
+      ow_engine_command_async (self->engine, "face.watch", params, NULL, ignore_answer, NULL);
+    }
+}
+
+static void
+remember_watch (OwSharedEngine *self,
+                const json_t   *params)
+{
+  const char *session = ow_json_get_string (params, "session", "");
+
+  if (ow_json_get_bool (params, "answers", FALSE))
+    g_hash_table_replace (self->watches, g_strdup (session), GINT_TO_POINTER (TRUE));
+  else
+    g_hash_table_remove (self->watches, session);
+}
+
+static void
+ow_shared_engine_command_async (OwEngine            *engine,
+                                const char          *command,
+                                json_t              *params,
+                                GCancellable        *cancellable,
+                                GAsyncReadyCallback  callback,
+                                gpointer             user_data)
+{
+  OwSharedEngine *self = OW_SHARED_ENGINE (engine);
+  GTask *task = g_task_new (self, cancellable, callback, user_data);
+  GError *error = NULL;
+  Call *call = g_new0 (Call, 1);
+
+  g_task_set_source_tag (task, ow_shared_engine_command_async);
+  g_task_set_check_cancellable (task, FALSE);
+  call->self = self;
+  call->task = task;
+  call->command = g_strdup (command);
+  call->params = params;
+  call->id = ow_random_hex (ID_BYTES, &error);
+  if (call->id == NULL || self->closed)
+    {
+      if (error == NULL)
+        ow_error_set (&error, OW_ERROR_INTERRUPTED, "The engine was left", NULL, NULL);
+      g_task_return_error (task, error);
+      call_free (call);
+      return;
+    }
+  if (g_str_equal (command, "face.watch"))
+    remember_watch (self, params);
+  g_ptr_array_add (self->calls, call);
+  if (self->role != OW_ENGINE_NONE)
+    dispatch (self, call);
+  else
+    begin_join (self);
+}
+
+static json_t *
+ow_shared_engine_command_finish (OwEngine      *engine,
+                                 GAsyncResult  *result,
+                                 GError       **error)
+{
+  return g_task_propagate_pointer (G_TASK (result), error);
+}
+
+/* --- the role --- */
+
+static void
+finish_tasks (GPtrArray    *tasks,
+              const GError *error)
+{
+  while (tasks->len > 0)
+    {
+      g_autoptr (GTask) task = g_ptr_array_steal_index (tasks, 0);
+
+      if (error != NULL)
+        g_task_return_error (task, g_error_copy (error));
+      else
+        g_task_return_boolean (task, TRUE);
+    }
+}
+
+static void
+on_status (GObject      *source,
+           GAsyncResult *result,
+           gpointer      user_data)
+{
+  g_autoptr (OwSharedEngine) self = user_data;
+  json_t *status = ow_engine_command_finish (OW_ENGINE (source), result, NULL);
+  const char *notice = ow_json_get_string (status, "notice", NULL);
+
+  if (status != NULL && self->engine == OW_ENGINE (source) &&
+      g_strcmp0 (notice, self->notice) != 0)
+    {
+      g_free (self->notice);
+      self->notice = g_strdup (notice);
+      g_signal_emit (self, changed_signal, 0);
+    }
+  json_decref (status);
 }
 
 static void
@@ -40,18 +358,263 @@ on_event (OwEngine *engine,
           OwEvent  *event,
           gpointer  user_data)
 {
-  g_signal_emit_by_name (user_data, "event", event);
+  ow_engine_follow_take (OW_SHARED_ENGINE (user_data)->follow, event);
 }
 
 static void
-set_engine (OwSharedEngine *self,
-            OwEngine       *engine,
-            OwEngineRole    role)
+on_running (OwEngine       *engine,
+            guint           n,
+            OwSharedEngine *self)
 {
+  if (self->running == n)
+    return;
+  self->running = n;
+  g_signal_emit (self, changed_signal, 0);
+}
+
+/* @engine is taken. */
+static void
+become (OwSharedEngine *self,
+        OwEngineRole    role,
+        OwEngine       *engine)
+{
+  self->joining = FALSE;
+  self->until_us = 0;
   self->engine = engine;
   self->role = role;
-  g_signal_connect_object (engine, "event", G_CALLBACK (on_event), self, 0);
+  self->running = 0;
+  if (role == OW_ENGINE_ALONE)
+    {
+      g_signal_connect (engine, "event", G_CALLBACK (on_event), self);
+      g_signal_connect (engine, "running", G_CALLBACK (on_running), self);
+    }
+  ow_engine_follow_set_engine (self->follow, engine);
+  watch_again (self);
+  ow_engine_command_async (engine, "engine.status", NULL, NULL, on_status, g_object_ref (self));
+  finish_tasks (self->opening, NULL);
+  dispatch_all (self);
   g_signal_emit (self, changed_signal, 0);
+}
+
+/* @error is taken. */
+static void
+give_up (OwSharedEngine *self,
+         GError         *error)
+{
+  g_autoptr (GError) owned = error;
+
+  self->joining = FALSE;
+  self->until_us = 0;
+  finish_tasks (self->opening, owned);
+  end_calls (self, owned);
+}
+
+static void
+drop_engine (OwSharedEngine *self)
+{
+  g_autoptr (OwEngine) engine = g_steal_pointer (&self->engine);
+
+  ow_engine_follow_set_engine (self->follow, NULL);
+  self->role = OW_ENGINE_NONE;
+  self->running = 0;
+  g_clear_pointer (&self->notice, g_free);
+  if (engine == NULL)
+    return;
+  g_signal_handlers_disconnect_by_data (engine, self);
+  if (OW_IS_REMOTE_ENGINE (engine))
+    ow_remote_engine_close (OW_REMOTE_ENGINE (engine));
+}
+
+static void
+on_lost (OwRemoteEngine *remote,
+         const char     *reason,
+         OwSharedEngine *self)
+{
+  if (self->engine != OW_ENGINE (remote))
+    return;
+  drop_engine (self);
+  self->again = TRUE;
+  begin_join (self);
+  g_signal_emit (self, changed_signal, 0);
+}
+
+/* What the engine answers is not what it has to: there is no going on with it. */
+static void
+on_garbage (OwEngineFollow *follow,
+            OwSharedEngine *self)
+{
+  if (self->role == OW_ENGINE_CLIENT)
+    on_lost (OW_REMOTE_ENGINE (self->engine), NULL, self);
+}
+
+static void
+on_follow_event (OwEngineFollow *follow,
+                 OwEvent        *event,
+                 OwSharedEngine *self)
+{
+  g_signal_emit_by_name (self, "event", event);
+}
+
+/* --- joining --- */
+
+static gboolean
+on_retry (gpointer user_data)
+{
+  OwSharedEngine *self = user_data;
+
+  ow_source_clear (&self->retry);
+  self->joining = FALSE;
+  begin_join (self);
+  return G_SOURCE_REMOVE;
+}
+
+static const char *
+name_face (OwFaceKind kind)
+{
+  return kind == OW_FACE_WINDOW ? "window" : "command";
+}
+
+static void
+on_remote_open (GObject      *source,
+                GAsyncResult *result,
+                gpointer      user_data)
+{
+  g_autoptr (OwSharedEngine) self = user_data;
+  OwEngine *engine = OW_ENGINE (source);
+  GError *error = NULL;
+  gboolean good = ow_remote_engine_open_finish (OW_REMOTE_ENGINE (source), result, &error);
+
+  if (self->coming != engine)
+    {
+      g_clear_error (&error);
+      return;
+    }
+  if (good)
+    {
+      become (self, OW_ENGINE_CLIENT, g_steal_pointer (&self->coming));
+      return;
+    }
+  g_signal_handlers_disconnect_by_data (engine, self);
+  g_clear_object (&self->coming);
+  /* It may just be ending; that it will not have us does not change. */
+  if (g_error_matches (error, OW_ERROR, OW_ERROR_REFUSED) ||
+      g_get_monotonic_time () >= self->until_us)
+    {
+      give_up (self, error);
+      return;
+    }
+  g_clear_error (&error);
+  self->retry = ow_source_timeout (RETRY_MS, on_retry, self, NULL);
+}
+
+/* The connection holds the only references to its streams. */
+static void
+open_remote (OwSharedEngine *self,
+             OwEngineJoin   *join)
+{
+  GError *error = NULL;
+  g_autoptr (GSocket) socket = g_socket_new_from_fd (join->socket, &error);
+  g_autoptr (GSocketConnection) connection = NULL;
+  OwRemoteEngine *remote;
+
+  if (socket == NULL)
+    {
+      give_up (self, error);
+      return;
+    }
+  join->socket = -1;
+  connection = g_socket_connection_factory_create_connection (socket);
+  remote = ow_remote_engine_new (G_IO_STREAM (connection), name_face (self->kind));
+  self->coming = OW_ENGINE (remote);
+  g_signal_connect (remote, "event", G_CALLBACK (on_event), self);
+  g_signal_connect (remote, "lost", G_CALLBACK (on_lost), self);
+  ow_remote_engine_open_async (remote, on_remote_open, g_object_ref (self));
+}
+
+static void
+on_thread_started (GObject      *source,
+                   GAsyncResult *result,
+                   gpointer      user_data)
+{
+  g_autoptr (OwSharedEngine) self = user_data;
+  GError *error = NULL;
+  gboolean good = ow_engine_thread_start_finish (OW_ENGINE_THREAD (source), result, &error);
+
+  if (self->coming != OW_ENGINE (source))
+    g_clear_error (&error);
+  else if (good)
+    become (self, OW_ENGINE_HOST, g_steal_pointer (&self->coming));
+  else
+    {
+      g_signal_handlers_disconnect_by_data (source, self);
+      g_object_run_dispose (source);
+      g_clear_object (&self->coming);
+      give_up (self, error);
+    }
+}
+
+static const char *
+name_host (OwFaceKind kind)
+{
+  if (kind == OW_FACE_UP)
+    return "up";
+  return kind == OW_FACE_WINDOW ? "window" : "command";
+}
+
+static void
+open_thread (OwSharedEngine *self,
+             OwEngineJoin   *join)
+{
+  GError *error = NULL;
+  g_autofree char *id = ow_random_hex (RUN_BYTES, &error);
+  OwEngineThread *thread;
+
+  if (id == NULL)
+    {
+      give_up (self, error);
+      return;
+    }
+  thread = ow_engine_thread_new (name_host (self->kind), id, join->lock, join->socket, join->path);
+  join->lock = -1;
+  join->socket = -1;
+  self->coming = OW_ENGINE (thread);
+  g_signal_connect (thread, "event", G_CALLBACK (on_event), self);
+  g_signal_connect (thread, "running", G_CALLBACK (on_running), self);
+  ow_engine_thread_start_async (thread, on_thread_started, g_object_ref (self));
+}
+
+static void
+on_joined (GObject      *source,
+           GAsyncResult *result,
+           gpointer      user_data)
+{
+  g_autoptr (OwSharedEngine) self = user_data;
+  GError *error = NULL;
+  g_autoptr (OwEngineJoin) join = ow_engine_join_finish (result, &error);
+
+  if (self->closed)
+    g_clear_error (&error);
+  else if (join == NULL)
+    give_up (self, error);
+  else if (join->role == OW_ENGINE_HOST)
+    open_thread (self, join);
+  else if (join->role == OW_ENGINE_CLIENT)
+    open_remote (self, join);
+  else
+    become (self, OW_ENGINE_ALONE, OW_ENGINE (ow_local_engine_new ()));
+}
+
+static void
+begin_join (OwSharedEngine *self)
+{
+  gint64 now = g_get_monotonic_time ();
+
+  if (self->joining || self->closed || self->role != OW_ENGINE_NONE)
+    return;
+  self->joining = TRUE;
+  if (self->until_us <= now)
+    self->until_us = now + JOIN_US;
+  ow_engine_join_async (self->kind, self->until_us, self->again, on_joined, g_object_ref (self));
 }
 
 void
@@ -63,9 +626,15 @@ ow_shared_engine_open_async (OwSharedEngine      *self,
   g_autoptr (GTask) task = g_task_new (self, cancellable, callback, user_data);
 
   g_task_set_source_tag (task, ow_shared_engine_open_async);
-  if (self->engine == NULL)
-    set_engine (self, OW_ENGINE (ow_local_engine_new ()), OW_ENGINE_ALONE);
-  g_task_return_boolean (task, TRUE);
+  if (self->closed)
+    g_task_return_new_error (task, OW_ERROR, OW_ERROR_INTERRUPTED, "The engine was left.");
+  else if (self->role != OW_ENGINE_NONE)
+    g_task_return_boolean (task, TRUE);
+  else
+    {
+      g_ptr_array_add (self->opening, g_steal_pointer (&task));
+      begin_join (self);
+    }
 }
 
 gboolean
@@ -97,7 +666,69 @@ ow_shared_engine_get_n_running (OwSharedEngine *self)
 {
   g_return_val_if_fail (OW_IS_SHARED_ENGINE (self), 0);
 
-  return 0;
+  return self->role == OW_ENGINE_HOST || self->role == OW_ENGINE_ALONE ? self->running : 0;
+}
+
+/* --- leaving --- */
+
+static void
+finish_closing (OwSharedEngine *self)
+{
+  g_autoptr (GError) error = NULL;
+
+  self->closed = TRUE;
+  drop_engine (self);
+  ow_error_set (&error, OW_ERROR_INTERRUPTED, "The engine was left", NULL, NULL);
+  finish_tasks (self->opening, error);
+  end_calls (self, error);
+  finish_tasks (self->closing, NULL);
+}
+
+static void
+on_thread_closed (GObject      *source,
+                  GAsyncResult *result,
+                  gpointer      user_data)
+{
+  g_autoptr (OwSharedEngine) self = user_data;
+
+  ow_engine_thread_close_finish (OW_ENGINE_THREAD (source), result, NULL);
+  finish_closing (self);
+}
+
+static gboolean
+on_alone_settled (gpointer user_data)
+{
+  OwSharedEngine *self = user_data;
+  OwLocalEngine *engine;
+
+  if (self->closed || self->role != OW_ENGINE_ALONE)
+    return G_SOURCE_REMOVE;
+  engine = OW_LOCAL_ENGINE (self->engine);
+  ow_engine_work_park_all (engine, TRUE);
+  if (g_hash_table_size (engine->sessions) == 0 && g_hash_table_size (engine->resuming) == 0)
+    finish_closing (self);
+  return G_SOURCE_REMOVE;
+}
+
+static void
+on_alone_running (OwLocalEngine  *engine,
+                  guint           n,
+                  OwSharedEngine *self)
+{
+  ow_source_idle (G_PRIORITY_DEFAULT, on_alone_settled, g_object_ref (self), g_object_unref);
+}
+
+static void
+close_alone (OwSharedEngine *self,
+             gboolean        park)
+{
+  OwLocalEngine *engine = OW_LOCAL_ENGINE (self->engine);
+
+  g_signal_handlers_disconnect_by_func (engine, on_alone_running, self);
+  g_signal_connect (engine, "running", G_CALLBACK (on_alone_running), self);
+  if (park)
+    ow_engine_work_park_all (engine, FALSE);
+  on_alone_running (engine, 0, self);
 }
 
 void
@@ -106,12 +737,25 @@ ow_shared_engine_close_async (OwSharedEngine      *self,
                               GAsyncReadyCallback  callback,
                               gpointer             user_data)
 {
-  g_autoptr (GTask) task = g_task_new (self, NULL, callback, user_data);
+  GTask *task = g_task_new (self, NULL, callback, user_data);
 
   g_task_set_source_tag (task, ow_shared_engine_close_async);
-  self->role = OW_ENGINE_NONE;
-  g_clear_object (&self->engine);
-  g_task_return_boolean (task, TRUE);
+  g_ptr_array_add (self->closing, task);
+  ow_source_clear (&self->retry);
+  if (self->coming != NULL)
+    {
+      g_autoptr (OwEngine) coming = g_steal_pointer (&self->coming);
+
+      g_signal_handlers_disconnect_by_data (coming, self);
+      g_object_run_dispose (G_OBJECT (coming));
+    }
+  if (self->role == OW_ENGINE_HOST)
+    ow_engine_thread_close_async (OW_ENGINE_THREAD (self->engine), park, on_thread_closed,
+                                  g_object_ref (self));
+  else if (self->role == OW_ENGINE_ALONE)
+    close_alone (self, park);
+  else
+    finish_closing (self);
 }
 
 gboolean
@@ -123,45 +767,23 @@ ow_shared_engine_close_finish (OwSharedEngine  *self,
 }
 
 static void
-command_done (GObject      *source,
-              GAsyncResult *result,
-              gpointer      user_data)
+ow_shared_engine_dispose (GObject *object)
 {
-  g_autoptr (GTask) task = user_data;
-  g_autoptr (GError) error = NULL;
-  json_t *value = ow_engine_command_finish (OW_ENGINE (source), result, &error);
+  OwSharedEngine *self = OW_SHARED_ENGINE (object);
+  g_autoptr (OwEngine) engine = self->engine != NULL ? g_object_ref (self->engine) : NULL;
 
-  if (value != NULL)
-    g_task_return_pointer (task, value, (GDestroyNotify) json_decref);
-  else
-    g_task_return_error (task, g_steal_pointer (&error));
-}
-
-static void
-ow_shared_engine_command_async (OwEngine            *engine,
-                                const char          *command,
-                                json_t              *params,
-                                GCancellable        *cancellable,
-                                GAsyncReadyCallback  callback,
-                                gpointer             user_data)
-{
-  OwSharedEngine *self = OW_SHARED_ENGINE (engine);
-  g_autoptr (GTask) task = g_task_new (self, cancellable, callback, user_data);
-
-  g_task_set_source_tag (task, ow_shared_engine_command_async);
-  g_task_set_check_cancellable (task, FALSE);
-  if (self->engine == NULL)
-    set_engine (self, OW_ENGINE (ow_local_engine_new ()), OW_ENGINE_ALONE);
-  ow_engine_command_async (self->engine, command, params, cancellable, command_done,
-                           g_steal_pointer (&task));
-}
-
-static json_t *
-ow_shared_engine_command_finish (OwEngine      *engine,
-                                 GAsyncResult  *result,
-                                 GError       **error)
-{
-  return g_task_propagate_pointer (G_TASK (result), error);
+  self->closed = TRUE;
+  ow_source_clear (&self->retry);
+  drop_engine (self);
+  if (OW_IS_ENGINE_THREAD (engine))
+    g_object_run_dispose (G_OBJECT (engine));
+  if (self->coming != NULL)
+    {
+      g_signal_handlers_disconnect_by_data (self->coming, self);
+      g_object_run_dispose (G_OBJECT (self->coming));
+    }
+  g_clear_object (&self->coming);
+  G_OBJECT_CLASS (ow_shared_engine_parent_class)->dispose (object);
 }
 
 static void
@@ -169,7 +791,12 @@ ow_shared_engine_finalize (GObject *object)
 {
   OwSharedEngine *self = OW_SHARED_ENGINE (object);
 
-  g_clear_object (&self->engine);
+  g_signal_handlers_disconnect_by_data (self->follow, self);
+  g_clear_object (&self->follow);
+  g_ptr_array_unref (self->calls);
+  g_hash_table_unref (self->watches);
+  g_ptr_array_unref (self->opening);
+  g_ptr_array_unref (self->closing);
   g_free (self->notice);
   G_OBJECT_CLASS (ow_shared_engine_parent_class)->finalize (object);
 }
@@ -184,8 +811,10 @@ ow_shared_engine_iface_init (OwEngineInterface *iface)
 static void
 ow_shared_engine_class_init (OwSharedEngineClass *klass)
 {
+  G_OBJECT_CLASS (klass)->dispose = ow_shared_engine_dispose;
   G_OBJECT_CLASS (klass)->finalize = ow_shared_engine_finalize;
 
+  /* "changed": the role, the notice or the number of running sessions is another one. */
   changed_signal = g_signal_new ("changed", OW_TYPE_SHARED_ENGINE, G_SIGNAL_RUN_LAST, 0, NULL,
                                  NULL, NULL, G_TYPE_NONE, 0);
 }
@@ -193,6 +822,13 @@ ow_shared_engine_class_init (OwSharedEngineClass *klass)
 static void
 ow_shared_engine_init (OwSharedEngine *self)
 {
+  self->follow = ow_engine_follow_new ();
+  self->calls = g_ptr_array_new_with_free_func (call_free);
+  self->watches = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  self->opening = g_ptr_array_new_with_free_func (g_object_unref);
+  self->closing = g_ptr_array_new_with_free_func (g_object_unref);
+  g_signal_connect (self->follow, "event", G_CALLBACK (on_follow_event), self);
+  g_signal_connect (self->follow, "garbage", G_CALLBACK (on_garbage), self);
 }
 
 OwSharedEngine *
