@@ -76,7 +76,8 @@ def matches(node, request):
     if "contains" in request and request["contains"] not in name and (
             request["contains"] not in (text_of(node) or "")):
         return False
-    return not request.get("showing", True) or is_showing(node)
+    # GTK 4.8 says of the toplevel only whether it is shown.
+    return not request.get("showing", False) or is_showing(node)
 
 
 def find_all(request):
@@ -117,7 +118,7 @@ def op_click(request):
     node = wait(request)
     if node is None:
         return {"error": "not found"}
-    action = node.get_action_iface()
+    action = Atspi.Accessible.get_action_iface(node)
     if action is None or action.get_n_actions() == 0:
         return {"error": "has no action"}
     return {"done": action.do_action(0)}
@@ -151,8 +152,9 @@ def op_tree(request):
     for app in applications(request["pid"]):
         for node, depth in walk(app):
             name, role = describe(node)
+            text = text_of(node)
             lines.append(f"{'  ' * depth}{role}: {name!r}" +
-                         ("" if is_showing(node) else " (hidden)"))
+                         (f" {text[:200]!r}" if text != name else ""))
     return {"tree": "\n".join(lines)}
 
 

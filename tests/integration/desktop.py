@@ -48,7 +48,7 @@ class Window:
     def gone(self, name=None, role=None, **more):
         return self.ask("gone", name, role, **more)
 
-    def click(self, name=None, role="button", **more):
+    def click(self, name=None, role="push button", **more):
         answer = self.ask("click", name, role, **more)
         assert answer.get("done", True), f"{name} could not be clicked"
 
@@ -124,7 +124,10 @@ class Desktop:
         log.close()
         self.processes.append(process)
         window = Window(self, process)
-        window.wait(role="frame", timeout=20)
+        window.wait(role="frame", showing=True, timeout=20)
+        # There is no window manager that would give it the keys.
+        self.xdotool("search", "--sync", "--onlyvisible", "--pid", str(process.pid),
+                     "windowfocus", "--sync")
         return window
 
     def xdotool(self, *words):
