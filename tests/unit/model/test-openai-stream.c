@@ -402,7 +402,12 @@ test_ids (void)
 static void
 test_floods (void)
 {
-  static const struct { const char *start; const char *unit; guint n; const char *says; } floods[] = {
+  static const struct {
+    const char *start;
+    const char *unit;
+    guint       n;
+    const char *says;
+  } floods[] = {
     { "", CHUNK ("{\"content\":\"abcdefghijklmnop\"}"), 40000, "512 KiB" },
     { TEXT "data: ", "aaaaaaaaaaaaaaaa", 300000, "4 MiB" },
     { TEXT ": ", "aaaaaaaaaaaaaaaa", 300000, "4 MiB" },
@@ -450,7 +455,12 @@ test_many_calls (void)
 static void
 test_unkept (void)
 {
-  static const struct { const char *open; const char *value; const char *close; guint n; } deep[] = {
+  static const struct {
+    const char *open;
+    const char *value;
+    const char *close;
+    guint       n;
+  } deep[] = {
     { "[", "", "]", 59 }, { "{\\\"a\\\":", "1", "}", 59 }, { "[", "", "]", 46 },
   };
 
