@@ -22,6 +22,7 @@ struct _OwApprovalCard
   GtkWindow         *window; /* (nullable) borrowed: the one it is mapped in */
   guint              arming; /* source id, 0 when none */
   gboolean           armed;
+  gboolean           offered; /* the focus was put on Deny once */
   gboolean           read;   /* its end has been on the screen */
   GtkLabel          *title;
   GtkLabel          *level;
@@ -73,6 +74,23 @@ show (OwApprovalCard *self)
     gtk_widget_add_css_class (GTK_WIDGET (self), "answered");
 }
 
+/* To Deny, unless the person is about to write something. */
+static void
+take_focus (OwApprovalCard *self)
+{
+  GtkWidget *focus = self->window == NULL ? NULL : gtk_window_get_focus (self->window);
+
+  if (self->window == NULL || self->offered || !self->item->open)
+    return;
+  self->offered = TRUE;
+  if (GTK_IS_TEXT_VIEW (focus) &&
+      gtk_text_buffer_get_char_count (gtk_text_view_get_buffer (GTK_TEXT_VIEW (focus))) > 0)
+    return;
+  if (GTK_IS_EDITABLE (focus) || GTK_IS_BUTTON (focus))
+    return;
+  gtk_widget_grab_focus (GTK_WIDGET (self->deny));
+}
+
 static gboolean
 on_armed (gpointer user_data)
 {
@@ -81,6 +99,7 @@ on_armed (gpointer user_data)
   self->arming = 0;
   self->armed = TRUE;
   show (self);
+  take_focus (self);
   return G_SOURCE_REMOVE;
 }
 
@@ -162,22 +181,6 @@ on_reason_changed (OwApprovalCard *self)
                           gtk_editable_get_text (GTK_EDITABLE (self->reason)));
 }
 
-/* To Deny, unless the person is about to write something. */
-static void
-take_focus (OwApprovalCard *self)
-{
-  GtkWidget *focus = gtk_window_get_focus (self->window);
-
-  if (!self->item->open)
-    return;
-  if (GTK_IS_TEXT_VIEW (focus) &&
-      gtk_text_buffer_get_char_count (gtk_text_view_get_buffer (GTK_TEXT_VIEW (focus))) > 0)
-    return;
-  if (GTK_IS_EDITABLE (focus) || GTK_IS_BUTTON (focus))
-    return;
-  gtk_widget_grab_focus (GTK_WIDGET (self->deny));
-}
-
 static void
 ow_approval_card_map (GtkWidget *widget)
 {
@@ -187,11 +190,8 @@ ow_approval_card_map (GtkWidget *widget)
   GTK_WIDGET_CLASS (ow_approval_card_parent_class)->map (widget);
   self->window = GTK_IS_WINDOW (root) ? GTK_WINDOW (root) : NULL;
   if (self->window != NULL)
-    {
-      g_signal_connect_object (self->window, "notify::is-active", G_CALLBACK (on_active_changed),
-                               self, G_CONNECT_SWAPPED);
-      take_focus (self);
-    }
+    g_signal_connect_object (self->window, "notify::is-active", G_CALLBACK (on_active_changed),
+                             self, G_CONNECT_SWAPPED);
   arm (self);
 }
 
@@ -264,15 +264,28 @@ ow_approval_card_init (OwApprovalCard *self)
                            G_CONNECT_SWAPPED);
 }
 
+/* What is asked for, in words of ours where the title is only a tool's name. */
+static char *
+describe_request (OwTranscriptItem *item)
+{
+  if (g_strcmp0 (item->ask, "tool") != 0)
+    return g_strdup (item->title);
+  if (g_strcmp0 (item->title, "shell") == 0)
+    return g_strdup (_ ("Run this command?"));
+  /* Translators: the name of a tool, such as “write” */
+  return g_strdup_printf (_ ("Allow “%s”?"), item->title);
+}
+
 static void
 fill (OwApprovalCard   *self,
       OwTranscriptItem *item)
 {
   g_autofree char *text = ow_lines_whole (item->text->str, LINE_CHARS);
   g_autofree char *name = g_strdup_printf (_ ("Approval: %s"), item->title);
+  g_autofree char *heading = describe_request (item);
   gboolean limit = g_strcmp0 (item->ask, "limit") == 0;
 
-  gtk_label_set_text (self->title, item->title);
+  gtk_label_set_text (self->title, heading);
   gtk_label_set_text (self->level, ow_words_level (item->level));
   gtk_widget_add_css_class (GTK_WIDGET (self->level), ow_words_level_class (item->level));
   gtk_text_buffer_set_text (gtk_text_view_get_buffer (self->subject), text, -1);
