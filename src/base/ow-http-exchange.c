@@ -543,7 +543,8 @@ on_sent (GObject      *object,
   exchange->busy = FALSE;
   exchange->stream = soup_session_send_finish (SOUP_SESSION (object), result, &error);
   if (metrics != NULL)
-    exchange->fault.header_bytes = soup_message_metrics_get_response_header_bytes_received (metrics);
+    exchange->fault.header_bytes =
+      soup_message_metrics_get_response_header_bytes_received (metrics);
   if (is_over (exchange))
     settle (exchange);
   else if (exchange->stream == NULL)
@@ -575,12 +576,14 @@ on_tunnel_headers (SoupMessage *message,
   if (status >= 200 && status <= 299)
     return;
 
-  ow_error_setf (&error, OW_ERROR_FAILED,
-                 status == 407 ? "Use a proxy that asks for no login"
-                               : "Check the proxy, and what it lets through",
-                 status == 407 ? "%s cannot be reached through the proxy: it asks for a login (status %u)"
-                               : "%s cannot be reached through the proxy: it does not lead there "
-                 "(status %u)", exchange->where, status);
+  if (status == 407)
+    ow_error_setf (&error, OW_ERROR_FAILED, "Use a proxy that asks for no login",
+                   "%s cannot be reached through the proxy: it asks for a login (status 407)",
+                   exchange->where);
+  else
+    ow_error_setf (&error, OW_ERROR_FAILED, "Check the proxy, and what it lets through",
+                   "%s cannot be reached through the proxy: it does not lead there (status %u)",
+                   exchange->where, status);
   end (exchange, error);
 }
 
