@@ -276,6 +276,21 @@ describe_request (OwTranscriptItem *item)
   return g_strdup_printf (_ ("Allow “%s”?"), item->title);
 }
 
+/* Without hyphens where a line is broken: one would look like the text's own. */
+static void
+set_subject (OwApprovalCard *self,
+             const char     *text)
+{
+  GtkTextBuffer *buffer = gtk_text_view_get_buffer (self->subject);
+  GtkTextTag *tag = gtk_text_buffer_create_tag (buffer, NULL, "insert-hyphens", FALSE, NULL);
+  GtkTextIter start;
+  GtkTextIter end;
+
+  gtk_text_buffer_set_text (buffer, text, -1);
+  gtk_text_buffer_get_bounds (buffer, &start, &end);
+  gtk_text_buffer_apply_tag (buffer, tag, &start, &end);
+}
+
 static void
 fill (OwApprovalCard   *self,
       OwTranscriptItem *item)
@@ -288,7 +303,7 @@ fill (OwApprovalCard   *self,
   gtk_label_set_text (self->title, heading);
   gtk_label_set_text (self->level, ow_words_level (item->level));
   gtk_widget_add_css_class (GTK_WIDGET (self->level), ow_words_level_class (item->level));
-  gtk_text_buffer_set_text (gtk_text_view_get_buffer (self->subject), text, -1);
+  set_subject (self, text);
   gtk_widget_set_visible (GTK_WIDGET (self->scroller), *text != '\0');
   self->read = *text == '\0';
   gtk_widget_set_visible (GTK_WIDGET (self->level), !limit);
