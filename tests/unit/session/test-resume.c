@@ -551,20 +551,20 @@ add_all (void)
   add ("/resume/parked/stopped-before", test_parked_waiting, TRUE);
   for (guint step = 0; step < 8; step++)
     {
-      g_autofree char *path = g_strdup_printf ("/resume/killed/step-%u", step);
+      g_autofree char *path = g_strdup_printf ("/resume/P13/killed/step-%u", step);
 
       add (path, test_killed, step);
     }
-  add ("/resume/killed/when-answered", test_killed_when_answered, 0);
-  add ("/resume/killed/twice", test_killed_twice, 0);
-  add ("/resume/killed/says-more", test_says_more, 0);
+  add ("/resume/P13/killed/when-answered", test_killed_when_answered, 0);
+  add ("/resume/P13/killed/twice", test_killed_twice, 0);
+  add ("/resume/P13/killed/says-more", test_says_more, 0);
   add ("/resume/refused/unknown", test_unknown, 0);
   add ("/resume/refused/running", test_running, 0);
   add ("/resume/refused/damaged", test_damaged, 0);
   add ("/resume/refused/folder", test_folder, 0);
   add ("/resume/refused/forbidden-folder", test_forbidden_folder, 0);
   add ("/resume/folder-name", test_folder_name, 0);
-  add ("/resume/two-at-once", test_two_at_once, 0);
+  add ("/resume/R03/two-at-once", test_two_at_once, 0);
   add ("/resume/long", test_long, 0);
 }
 
