@@ -5,6 +5,7 @@
 
 #define SECRET_API_SUBJECT_TO_CHANGE
 #include <libsecret/secret.h>
+#include <string.h>
 
 #include "base/ow-source.h"
 #include "ow-keys-bus-private.h"
@@ -89,10 +90,23 @@ refuse_prompt_finish (SecretService  *self,
   return g_task_propagate_pointer (G_TASK (result), error);
 }
 
+/* The library names the session bus beside the connection it is given, and GDBus takes one
+ * of the two only. */
+static void
+ow_keys_service_set_property (GObject      *object,
+                              guint         id,
+                              const GValue *value,
+                              GParamSpec   *pspec)
+{
+}
+
 static void
 ow_keys_service_class_init (OwKeysServiceClass *klass)
 {
   SecretServiceClass *service_class = SECRET_SERVICE_CLASS (klass);
+
+  G_OBJECT_CLASS (klass)->set_property = ow_keys_service_set_property;
+  g_object_class_override_property (G_OBJECT_CLASS (klass), 1, "g-bus-type");
 
   service_class->prompt_sync = refuse_prompt_now;
   service_class->prompt_async = refuse_prompt;
@@ -240,7 +254,7 @@ on_secret (GObject      *source,
 
   value = secret_item_get_secret (SECRET_ITEM (source));
   text = value != NULL ? secret_value_get (value, &length) : NULL;
-  if (text == NULL)
+  if (text == NULL || memchr (text, '\0', length) != NULL)
     {
       finish (task, OW_KEY_NONE, NULL);
       return;

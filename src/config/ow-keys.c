@@ -32,8 +32,9 @@ static const StateText state_texts[] = {
                            "store it with the model to have it in the keyring." },
   [OW_KEY_LOCKED] = { "locked", "The keyring is locked: unlock it by logging in on the desktop or "
                       "in \"Passwords and Keys\", or set " VARIABLE ", and try again." },
-  [OW_KEY_ABSENT] = { "absent", "This session has no keyring: install and start one, such as "
-                      "gnome-keyring, or set " VARIABLE "." },
+  [OW_KEY_ABSENT] = { "absent", "This session has no keyring that can be used: install and start "
+                      "one such as gnome-keyring, make one in \"Passwords and Keys\", or set "
+                      VARIABLE "." },
   [OW_KEY_SILENT] = { "silent", "The keyring did not answer within 5 s: end its program or log in "
                       "again, or set " VARIABLE "." },
 };
