@@ -57,6 +57,13 @@ def is_showing(node):
         return False
 
 
+def states(node):
+    try:
+        return [state.value_nick for state in node.get_state_set().get_states()]
+    except GLib.Error:
+        return []
+
+
 def text_of(node):
     """What the node says: its text where it has one, else its name."""
     try:
@@ -75,6 +82,8 @@ def matches(node, request):
         return False
     if "contains" in request and request["contains"] not in name and (
             request["contains"] not in (text_of(node) or "")):
+        return False
+    if "state" in request and request["state"] not in states(node):
         return False
     # GTK 4.8 says of the toplevel only whether it is shown.
     return not request.get("showing", False) or is_showing(node)
@@ -102,7 +111,7 @@ def op_wait(request):
         return {"error": "not found"}
     name, role = describe(node)
     return {"name": name, "role": role, "text": text_of(node),
-            "states": [state.value_nick for state in node.get_state_set().get_states()]}
+            "states": states(node)}
 
 
 def op_gone(request):

@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,29 @@ class Window:
 
     def type(self, text, name=None, role=None, **more):
         self.ask("type", name, role, text=text, **more)
+
+    def choose(self, name, role="check box"):
+        """A box or row that has no action to do, and must be clicked by the mouse."""
+        top = self.top()
+        for _ in range(20):
+            at = self.ask("extents", name, role)
+            height = int(self.geometry(top)["HEIGHT"])
+            if at["y"] + at["height"] < height - 20:
+                break
+            self.desktop.xdotool("mousemove", "--window", top, "250", str(height // 2), "click", "5")
+            time.sleep(0.1)
+        self.desktop.xdotool("mousemove", "--window", top, str(at["x"] + at["width"] // 2),
+                             str(at["y"] + at["height"] // 2), "click", "1")
+        self.wait(name, role, state="checked")
+
+    def top(self):
+        """The X window that the program opened last."""
+        found = self.desktop.xdotool("search", "--onlyvisible", "--pid", str(self.process.pid))
+        return found.stdout.split()[-1]
+
+    def geometry(self, window):
+        told = self.desktop.xdotool("getwindowgeometry", "--shell", window).stdout
+        return dict(line.split("=", 1) for line in told.splitlines())
 
     def tree(self):
         return self.desktop.request({"op": "tree", "pid": self.process.pid}).get("tree", "")

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: The OpenWorker authors
+"""What a person does in the window, for the tests of it."""
+
+import json
+import os
+import time
+
+from conftest import scaled, wait_until
+from desktop import Window
+
+SANDBOX = "In a sandbox (Built-in)"
+DIRECT = "Directly on this machine, with the same access as your user account"
+SANDBOXED = "Allow what stays in the sandbox, ask for the rest"
+# A button of a card takes nothing before this, and a window that answers needs far less.
+ARMED = 0.5
+
+
+def start_session(window, folder, model, task="Do it.", provider=SANDBOX, name="demo", approve=None,
+                  opened=False):
+    """Through the dialog, as somebody with a keyboard would: a typed path, a model's address."""
+    if not opened:
+        window.click("New session")
+    window.wait("Task", "text")
+    window.type(task, "Task", "text")
+    window.type(str(folder), "Folder path", "text")
+    window.click("Add folder")
+    window.choose(provider)
+    window.type(name, "Model name", "text")
+    window.type(model.url, "Model address", "text")
+    if approve is not None:
+        window.choose(approve)
+    window.click("Start session")
+    window.gone("Task", "text")
+
+
+def card(window, **more):
+    """The approval card that asks: its buttons can be pressed from now on."""
+    window.wait("Deny", **more)
+    time.sleep(scaled(ARMED) + 0.3)
+
+
+def say(window, text):
+    window.type(text, "Message", "text")
+    window.click("Send")
+
+
+def wait_text(window, text, timeout=20):
+    return window.wait(contains=text, timeout=timeout)
+
+
+def level(window):
+    """What the header says of the session's level, in words."""
+    return next(node["name"] for node in window.ask("all", contains="Protection: ")["nodes"]
+                if node["name"].startswith("Protection: "))
+
+
+def inside(account):
+    """{pid: command} of what runs in the account's sandboxes: it has their marks."""
+    return {pid: command for pid, command in account.workspace.processes().items()
+            if "sleep 60" in command}
+
+
+def sessions(account, openworker):
+    done = account.run([openworker, "sessions", "list", "--json"])
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def events(account, openworker, session):
+    done = account.run([openworker, "sessions", "show", session, "--json"])
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def wait_event(account, openworker, session, **members):
+    """The first event with these members."""
+    def there():
+        return next((event for event in events(account, openworker, session)
+                     if all(event.get(name) == value for name, value in members.items())), None)
+    return wait_until(there, 20, f"an event with {members}")
