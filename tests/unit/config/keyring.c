@@ -62,7 +62,8 @@ keyring_set_up (Keyring       *self,
   g_assert_true (g_file_set_contents (config, text, -1, NULL));
   option = g_strconcat ("--config-file=", config, NULL);
 
-  launcher = new_launcher (self, G_SUBPROCESS_FLAGS_STDOUT_PIPE | G_SUBPROCESS_FLAGS_STDERR_SILENCE);
+  launcher = new_launcher (self, G_SUBPROCESS_FLAGS_STDOUT_PIPE |
+                           G_SUBPROCESS_FLAGS_STDERR_SILENCE);
   self->bus = g_subprocess_launcher_spawn (launcher, &error, "dbus-daemon", option, "--nofork",
                                            "--print-address=1", NULL);
   g_assert_no_error (error);
