@@ -25,6 +25,7 @@ struct _OwApprovalCard
   gboolean           offered; /* the focus was put on Deny once */
   gboolean           read;   /* its end has been on the screen */
   GtkLabel          *title;
+  GtkButton         *again;
   GtkLabel          *level;
   GtkScrolledWindow *scroller;
   GtkTextView       *subject;
@@ -55,10 +56,13 @@ static void
 show (OwApprovalCard *self)
 {
   gboolean open = self->item->open && !self->item->sent;
+  gboolean text = self->item->text->len > 0;
   gboolean may = open && self->armed && self->read;
   const char *hint = open ? hint_of (self) : NULL;
 
   gtk_widget_set_visible (GTK_WIDGET (self->controls), open);
+  gtk_widget_set_visible (GTK_WIDGET (self->scroller), text && (open || self->item->expanded));
+  gtk_widget_set_visible (GTK_WIDGET (self->again), text && !open && !self->item->expanded);
   gtk_widget_set_sensitive (GTK_WIDGET (self->once), may);
   gtk_widget_set_sensitive (GTK_WIDGET (self->session), may);
   gtk_widget_set_sensitive (GTK_WIDGET (self->always), may);
@@ -151,6 +155,13 @@ answer (OwApprovalCard *self,
 }
 
 static void
+on_again_clicked (OwApprovalCard *self)
+{
+  self->item->expanded = TRUE;
+  show (self);
+}
+
+static void
 on_deny_clicked (OwApprovalCard *self)
 {
   answer (self, "deny");
@@ -232,6 +243,7 @@ ow_approval_card_class_init (OwApprovalCardClass *klass)
   gtk_widget_class_set_template_from_resource (widget_class,
                                                "/org/openworker/OpenWorker/ow-approval-card.ui");
   gtk_widget_class_bind_template_child (widget_class, OwApprovalCard, title);
+  gtk_widget_class_bind_template_child (widget_class, OwApprovalCard, again);
   gtk_widget_class_bind_template_child (widget_class, OwApprovalCard, level);
   gtk_widget_class_bind_template_child (widget_class, OwApprovalCard, scroller);
   gtk_widget_class_bind_template_child (widget_class, OwApprovalCard, subject);
@@ -244,6 +256,7 @@ ow_approval_card_class_init (OwApprovalCardClass *klass)
   gtk_widget_class_bind_template_child (widget_class, OwApprovalCard, always);
   gtk_widget_class_bind_template_child (widget_class, OwApprovalCard, always_words);
   gtk_widget_class_bind_template_child (widget_class, OwApprovalCard, reason);
+  gtk_widget_class_bind_template_callback (widget_class, on_again_clicked);
   gtk_widget_class_bind_template_callback (widget_class, on_deny_clicked);
   gtk_widget_class_bind_template_callback (widget_class, on_once_clicked);
   gtk_widget_class_bind_template_callback (widget_class, on_session_clicked);
@@ -304,7 +317,6 @@ fill (OwApprovalCard   *self,
   gtk_label_set_text (self->level, ow_words_level (item->level));
   gtk_widget_add_css_class (GTK_WIDGET (self->level), ow_words_level_class (item->level));
   set_subject (self, text);
-  gtk_widget_set_visible (GTK_WIDGET (self->scroller), *text != '\0');
   self->read = *text == '\0';
   gtk_widget_set_visible (GTK_WIDGET (self->level), !limit);
   if (limit)

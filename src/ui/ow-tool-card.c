@@ -14,6 +14,8 @@
 /* Lines in one label: a long one would be laid out anew as a whole. */
 #define LABEL_LINES 100
 #define TICK_MS 1000
+/* "Replaced 1 place in FILE.", "--- FILE", "+++ FILE". */
+#define DIFF_HEAD 3
 
 struct _OwToolCard
 {
@@ -59,9 +61,11 @@ icon_of (const char *tool)
 /* The style of a line of a diff; the sign in front of it says the same. */
 static const char *
 class_of (OwToolCard *self,
-          const char *line)
+          const char *line,
+          guint       number)
 {
-  if (!self->item->diff)
+  /* The first lines name the file, with the same signs. */
+  if (!self->item->diff || number < DIFF_HEAD)
     return NULL;
   return *line == '+' ? "diff-in" : *line == '-' ? "diff-out" : NULL;
 }
@@ -105,7 +109,7 @@ build_lines (OwToolCard *self,
   for (guint i = from; i < to; i++)
     {
       const char *line = ow_lines_get (self->item->lines, i);
-      const char *wanted = class_of (self, line);
+      const char *wanted = class_of (self, line, i);
 
       if (n > 0 && (wanted != style || n == LABEL_LINES))
         {
