@@ -607,13 +607,12 @@ on_joined (GObject      *source,
 static void
 begin_join (OwSharedEngine *self)
 {
-  gint64 now = g_get_monotonic_time ();
-
   if (self->joining || self->closed || self->role != OW_ENGINE_NONE)
     return;
   self->joining = TRUE;
-  if (self->until_us <= now)
-    self->until_us = now + JOIN_US;
+  /* Tries follow each other in the time of the first. */
+  if (self->until_us == 0)
+    self->until_us = g_get_monotonic_time () + JOIN_US;
   ow_engine_join_async (self->kind, self->until_us, self->again, on_joined, g_object_ref (self));
 }
 
