@@ -15,6 +15,8 @@
 
 G_DEFINE_FINAL_TYPE (OwConfig, ow_config, G_TYPE_OBJECT)
 
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
+
 static const char * const provider_names[] = {
   [OW_PROVIDER_OPENSHELL] = "openshell",
   [OW_PROVIDER_BUBBLEWRAP] = "bubblewrap",
@@ -185,6 +187,26 @@ count_lines (const char *text,
   return lines;
 }
 
+/* Nobody sees a byte order mark in an editor: where one stands in the text it is named. */
+static void
+fail_to_parse (const char  *path,
+               const char  *text,
+               gsize        length,
+               guint        line,
+               const char  *why,
+               GError     **error)
+{
+  const gsize skip = strlen (BYTE_ORDER_MARK);
+  const char *stray = length > skip ? memmem (text + skip, length - skip, BYTE_ORDER_MARK, skip)
+                                    : NULL;
+  g_autofree char *more = NULL;
+
+  if (stray != NULL)
+    more = g_strdup_printf ("%s; there is a byte order mark (BOM) on line %u, and its place is the "
+                            "begin of the file", why, count_lines (text, (gsize) (stray - text)));
+  ow_config_fail (path, line, more != NULL ? more : why, error);
+}
+
 static OwConfigToml *
 parse (const char  *path,
        GBytes      *content,
@@ -193,10 +215,18 @@ parse (const char  *path,
   gsize length;
   const char *text = g_bytes_get_data (content, &length);
   const char *nul = length > 0 ? memchr (text, '\0', length) : NULL;
+  const gboolean wide = length >= 2 && (memcmp (text, "\xff\xfe", 2) == 0 ||
+                                        memcmp (text, "\xfe\xff", 2) == 0);
   g_autofree char *why = NULL;
   OwConfigToml *toml;
   guint line;
 
+  if (wide)
+    {
+      ow_config_fail (path, 1, "its byte order mark (BOM) is that of UTF-16, and settings are "
+                      "UTF-8: save it as that", error);
+      return NULL;
+    }
   if (nul != NULL)
     {
       ow_config_fail (path, count_lines (text, (gsize) (nul - text)),
@@ -207,7 +237,7 @@ parse (const char  *path,
 
   toml = ow_config_toml_parse (length > 0 ? text : "", length, &line, &why);
   if (toml == NULL)
-    ow_config_fail (path, line, why, error);
+    fail_to_parse (path, text, length, line, why, error);
 
   return toml;
 }

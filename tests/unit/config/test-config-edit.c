@@ -268,6 +268,30 @@ test_setting (Fixture       *f,
     check_row (f, &setting[i]);
 }
 
+/* The files that begin with a byte order mark, on their own. */
+static void
+test_bom (Fixture       *f,
+          gconstpointer  data)
+{
+  static const struct {
+    const Row *rows;
+    gsize      n;
+  } tables[] = {
+    { adding, G_N_ELEMENTS (adding) }, { removing, G_N_ELEMENTS (removing) },
+    { setting, G_N_ELEMENTS (setting) },
+  };
+  guint n = 0;
+
+  for (gsize t = 0; t < G_N_ELEMENTS (tables); t++)
+    for (gsize i = 0; i < tables[t].n; i++)
+      if (g_str_has_prefix (tables[t].rows[i].before, BOM))
+        {
+          check_row (f, &tables[t].rows[i]);
+          n++;
+        }
+  g_assert_cmpuint (n, >=, 6);
+}
+
 /* What was added as a table can be taken out again, and then nothing is left of it. */
 static void
 test_there_and_back (Fixture       *f,
@@ -343,6 +367,7 @@ main (int   argc,
   ROOM_TEST ("/config/R04/removing", test_removing);
   ROOM_TEST ("/config/R04/setting", test_setting);
   ROOM_TEST ("/config/R04/there-and-back", test_there_and_back);
+  ROOM_TEST ("/config/A31/edited", test_bom);
   ROOM_TEST ("/config/R04/every-cut", test_every_cut);
 
   return g_test_run ();

@@ -166,6 +166,36 @@ test_broken (Fixture       *f,
     }
 }
 
+/* A byte order mark that is not where it belongs is what the sentence is about. */
+static void
+test_bom (Fixture       *f,
+          gconstpointer  data)
+{
+#define BOM "\xef\xbb\xbf"
+  static const struct {
+    const char *text;
+    gssize      length;
+    const char *says;
+  } rows[] = {
+    { BOM BOM "a = 1\n", -1, "(BOM) on line 1" }, { "a = 1\r\n" BOM "b = 1\r\n", -1, "(BOM) on line 2" },
+    { BOM "a = 1\n\n" BOM "[b]\n", -1, "(BOM) on line 3" },
+    { "\xff\xfe" "a\0 \0", 6, "UTF-16" }, { "\xfe\xff\0a", 4, "UTF-16" },
+  };
+  g_autoptr (OwConfig) config = load (f, BOM "sandbox_provider = \"direct\"\r\n# " BOM "\r\n");
+
+  g_assert_cmpint (ow_config_get_provider (config), ==, OW_PROVIDER_DIRECT);
+  for (gsize i = 0; i < G_N_ELEMENTS (rows); i++)
+    {
+      g_autoptr (GError) error = NULL;
+
+      put (f, rows[i].text, rows[i].length);
+      g_assert_null (ow_config_load (f->path, &error));
+      g_assert_error (error, OW_ERROR, OW_ERROR_DATA);
+      g_test_message ("%s", error->message);
+      g_assert_nonnull (strstr (error->message, rows[i].says));
+    }
+}
+
 static char *
 repeat (const char *text,
         guint       n)
@@ -387,6 +417,7 @@ main (int   argc,
   ADD ("/config/nothing-set", test_nothing_set);
   ADD ("/config/values", test_values);
   ADD ("/config/S07/broken", test_broken);
+  ADD ("/config/A31/read", test_bom);
   ADD ("/config/S07/deep", test_deep);
   ADD ("/config/not-deep", test_not_deep);
   ADD ("/config/S07/every-cut", test_every_cut);
