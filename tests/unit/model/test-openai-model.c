@@ -719,6 +719,7 @@ test_options (void)
       g_autoptr (OwModel) model = ow_model_new (&options, &error);
 
       g_assert_no_error (error);
+      g_assert_false (ow_model_is_recorded (model));
     }
 }
 
