@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from conftest import scaled, wait_until
+from model_server import ModelServer, calls
 from replays import replay, shell
 
 CALLS = 6
@@ -204,6 +205,35 @@ def test_killed_at_a_moment(ordinary_user, workspace, openworker, whole_turn, nu
     well = [event for event in before
             if event["type"] == "tool-ended" and event["outcome"] == "ok"]
     assert len(lines(workspace)) >= len(well)
+
+
+@pytest.mark.parametrize("words", [False, True], ids=["in-calls", "in-words"])
+@pytest.mark.parametrize("request_number", [1, 2])
+def test_killed_while_the_model_speaks(ordinary_user, workspace, openworker, request_number,
+                                       words):
+    """In the middle of an answer: nothing of it ran, it is not in the history, and the next
+    request is one that the server takes."""
+    slow = {"delay": 0.05, "split": 1}
+    asked = [calls(*[("shell", {"command": command(2 * i + j)}) for j in range(2)],
+                   **(slow if i + 1 == request_number else {})) for i in range(2)]
+    if words:
+        asked[request_number - 1] = {"text": list("Half of what it has to say."), "delay": 0.2}
+    with ModelServer([*asked, {"text": "Done."}]) as server:
+        process = ordinary_user.popen(
+            [openworker, "run", "--provider", "bubblewrap", "--approve", "sandboxed", "--folder",
+             workspace.folder, "--model", "openai:any", "--base-url", server.url, TASK],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_until(lambda: len(server.requests) == request_number, 30, "the request")
+        time.sleep(0.5)
+        kill(process)
+        before, interrupted = check_restart(ordinary_user, workspace, openworker)
+        assert interrupted == []
+        messages = [event for event in before if event["type"] == "model-message"]
+        assert len(messages) == request_number - 1
+        assert server.faults == []
+        said = [message["content"] for message in server.requests[-1].messages
+                if message["role"] == "user"]
+        assert said[0] == TASK and said[-1].endswith(SAID) and "Shell state was lost" in said[-1]
 
 
 def stored(workspace):

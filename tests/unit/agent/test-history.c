@@ -21,6 +21,7 @@ append (OwEventList *list,
   g_autoptr (OwEvent) event = ow_event_list_append (list, type, members, &error);
 
   g_assert_no_error (error);
+  g_assert_nonnull (event);
 }
 
 static const char *
