@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "engine/ow-shared-engine.h"
+#include "ow-mnemonic-private.h"
 #include "ow-window-private.h"
 
 #define APPLICATION_ID "org.openworker.OpenWorker"
@@ -211,6 +212,7 @@ ask_to_quit (OwApplication *self,
   adw_message_dialog_set_response_appearance (dialog, "stop", ADW_RESPONSE_DESTRUCTIVE);
   adw_message_dialog_set_default_response (dialog, "cancel");
   adw_message_dialog_set_close_response (dialog, "cancel");
+  ow_mnemonic_name_buttons (GTK_WIDGET (dialog));
   g_signal_connect_object (dialog, "response", G_CALLBACK (on_quit_response), self,
                            G_CONNECT_SWAPPED);
   gtk_window_present (GTK_WINDOW (dialog));

@@ -89,9 +89,17 @@ def matches(node, request):
     return not request.get("showing", False) or is_showing(node)
 
 
+def roots(request):
+    """Where to look: the whole program, or below what has the name "within"."""
+    for app in applications(request["pid"]):
+        if "within" not in request:
+            yield app
+        else:
+            yield from (node for node, _ in walk(app) if describe(node)[0] == request["within"])
+
+
 def find_all(request):
-    return [node for app in applications(request["pid"]) for node, _ in walk(app)
-            if matches(node, request)]
+    return [node for root in roots(request) for node, _ in walk(root) if matches(node, request)]
 
 
 def wait(request):
@@ -151,6 +159,20 @@ def op_extents(request):
     return {"x": rect.x, "y": rect.y, "width": rect.width, "height": rect.height}
 
 
+def op_latency(request):
+    """The longest of some answers of the program, one asked after the other, in seconds."""
+    node = wait(request)
+    if node is None:
+        return {"error": "not found"}
+    longest = 0
+    for _ in range(request["n"]):
+        begun = time.monotonic()
+        node.get_component_iface().get_extents(Atspi.CoordType.WINDOW)
+        longest = max(longest, time.monotonic() - begun)
+        time.sleep(0.01)
+    return {"seconds": longest}
+
+
 def op_all(request):
     return {"nodes": [{"name": describe(node)[0], "role": describe(node)[1],
                        "text": text_of(node)} for node in find_all(request)]}
@@ -168,7 +190,7 @@ def op_tree(request):
 
 
 OPS = {"wait": op_wait, "gone": op_gone, "click": op_click, "type": op_type,
-       "extents": op_extents, "all": op_all, "tree": op_tree}
+       "extents": op_extents, "latency": op_latency, "all": op_all, "tree": op_tree}
 
 
 def main():

@@ -269,6 +269,15 @@ def openworker_desktop(programs):
 
 
 @pytest.fixture
+def desktop(request, workspace):
+    """A screen and the buses for the window of the test's account."""
+    from desktop import Desktop
+    name = "account" if "account" in request.fixturenames else "ordinary_user"
+    with Desktop(request.getfixturevalue(name), workspace) as desktop:
+        yield desktop
+
+
+@pytest.fixture
 def runner(programs):
     return programs / "libexec/openworker-runner"
 

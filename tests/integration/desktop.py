@@ -56,19 +56,34 @@ class Window:
     def type(self, text, name=None, role=None, **more):
         self.ask("type", name, role, text=text, **more)
 
-    def choose(self, name, role="check box"):
-        """A box or row that has no action to do, and must be clicked by the mouse."""
+    def press(self, name=None, role=None, **more):
+        """By the mouse: what has no action to do, or what must be pressed without a delay (an
+        action of a button takes a quarter of a second). Returns where that was."""
         top = self.top()
+        height = int(self.geometry(top)["HEIGHT"])
         for _ in range(20):
-            at = self.ask("extents", name, role)
-            height = int(self.geometry(top)["HEIGHT"])
+            at = self.ask("extents", name, role, **more)
             if at["y"] + at["height"] < height - 20:
                 break
             self.desktop.xdotool("mousemove", "--window", top, "250", str(height // 2), "click", "5")
             time.sleep(0.1)
-        self.desktop.xdotool("mousemove", "--window", top, str(at["x"] + at["width"] // 2),
-                             str(at["y"] + at["height"] // 2), "click", "1")
+        return self.press_at(at["x"] + at["width"] // 2, at["y"] + at["height"] // 2)
+
+    def press_at(self, x, y):
+        self.desktop.xdotool("mousemove", "--window", self.top(), str(x), str(y), "click", "1")
+        return x, y
+
+    def choose(self, name, role="check box"):
+        self.press(name, role)
         self.wait(name, role, state="checked")
+
+    def latency(self, n=100):
+        """How long the window may let somebody wait for an answer, in seconds."""
+        return self.ask("latency", "Main menu", n=n)["seconds"]
+
+    def give_keys(self):
+        """To what the program opened last: nobody else here does it."""
+        self.desktop.xdotool("windowfocus", "--sync", self.top())
 
     def top(self):
         """The X window that the program opened last."""

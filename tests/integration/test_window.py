@@ -3,14 +3,15 @@
 """A task in the window of openworker-desktop, told and driven as a screen reader does: an approval,
 a stop, the level in words (REQ-A01, U06)."""
 
+import datetime
 import time
 
 import pytest
 from conftest import scaled, wait_until
-from desktop import Desktop
 from engines import Up
 from model_server import ModelServer, calls
-from windows import (card, events, level, say, sessions, start_session, wait_event, wait_text)
+from windows import (ARMED, DIRECT, SANDBOXED, card, events, level, only_session, say, sessions,
+                     start_session, wait_event, wait_text)
 
 COMMAND = "printf 'made by %s\\n' \"the agent\" > made.txt && cat made.txt"
 
@@ -19,25 +20,13 @@ def shell(command, **more):
     return calls(("shell", {"command": command}), **more)
 
 
-@pytest.fixture
-def desktop(request, account_or_user, workspace):
-    with Desktop(account_or_user, workspace) as desktop:
-        yield desktop
-
-
-@pytest.fixture
-def account_or_user(request):
-    name = "account" if "account" in request.fixturenames else "ordinary_user"
-    return request.getfixturevalue(name)
-
-
 @pytest.fixture(params=["inside", "client"])
-def host(request, account_or_user, openworker):
+def host(request, account, openworker):
     """The engine in the window, or in `openworker up` which runs already."""
     if request.param == "inside":
         yield None
         return
-    up = Up(account_or_user, openworker)
+    up = Up(account, openworker)
     yield up
     if up.process.poll() is None:
         assert up.stop() == 0
@@ -84,3 +73,113 @@ def test_task_with_an_approval_and_a_stop(account, workspace, desktop, host, ope
     assert server.faults == []
     window.stop()
     assert window.process.returncode == 0
+
+
+def seconds_since(event):
+    at = datetime.datetime.fromisoformat(event["time"].replace("Z", "+00:00"))
+    return time.time() - at.timestamp()
+
+
+def test_U06_press_that_comes_too_early(ordinary_user, desktop, workspace, openworker, openworker_desktop):
+    """What was pressed before a person can have read the question answers nothing; the same
+    press at the same place answers it half a second after."""
+    rounds = 6
+    with ModelServer([shell(f"echo {n}") for n in range(rounds)] + [{"text": "Done."}]) as server:
+        window = desktop.start(openworker_desktop)
+        start_session(window, workspace.folder, server)
+        session, tried = only_session(ordinary_user, openworker), 0
+        for n in range(rounds):
+            window.wait("What would be done", "text", contains=f"echo {n}", timeout=20)
+            x, y = window.press("Deny", "push button")
+            asked = wait_event(ordinary_user, openworker, session, type="consent-asked", nth=n)
+            early = seconds_since(asked) < ARMED
+            time.sleep(scaled(ARMED) + 0.3)
+            if early:
+                tried += 1
+                assert not answers(ordinary_user, openworker, session)[n:], "an early press answered"
+                window.wait("Deny", "push button", state="focused")
+            if not answers(ordinary_user, openworker, session)[n:]:
+                window.press_at(x, y)
+            wait_until(lambda: len(answers(ordinary_user, openworker, session)) == n + 1, 10, "the answer")
+        wait_text(window, "Done.")
+    assert tried > 0, "this machine is too slow to press in half a second"
+    assert answers(ordinary_user, openworker, session) == ["deny"] * rounds
+
+
+def answers(account, openworker, session):
+    return [event["decision"] for event in events(account, openworker, session)
+            if event["type"] == "consent-answered"]
+
+
+@pytest.mark.parametrize("way", ["asked", "up"])
+def test_no_protection_is_said(ordinary_user, desktop, workspace, openworker, openworker_desktop, way):
+    """In the header, in a bar of the window, and at every call."""
+    up = Up(ordinary_user, openworker) if way == "up" else None
+    with ModelServer([shell("echo hello"), {"text": "Done."}]) as server:
+        window = desktop.start(openworker_desktop)
+        if up is not None:
+            up.detach(server, provider="direct", approve="deny")
+            window.press(contains="Do it.", role="label")
+        else:
+            start_session(window, workspace.folder, server, provider=DIRECT)
+            card(window)
+            window.click("Deny")
+        wait_text(window, "Done.")
+        assert level(window) == "Protection: Not protected"
+        wait_text(window, "Not protected: commands of this session run directly on this machine")
+        assert window.wait("Not protected", "label", within="Transcript")
+    window.stop()
+    if up is not None:
+        assert up.stop() == 0
+
+
+def test_keys(ordinary_user, desktop, workspace, openworker, openworker_desktop):
+    """All of it without a mouse: the dialog, every answer, and the way out of each."""
+    with ModelServer([shell("echo one"), shell("echo two"), {"text": "Done."}]) as server:
+        window = desktop.start(openworker_desktop)
+        window.key("ctrl+n")
+        window.wait("Task", "text")
+        window.give_keys()
+        window.key("Escape")
+        window.gone("Task", "text")
+        window.give_keys()
+        start_session(window, workspace.folder, server)
+        window.give_keys()
+        card(window)
+        window.wait("Deny", state="focused")
+        seen = ["Deny"]
+        for _ in range(3):
+            window.key("Tab")
+            focused = [node["name"] for node in window.ask("all", state="focused", within="Transcript")["nodes"]]
+            seen += focused
+        assert seen[:4] == ["Deny", "Allow once", "Allow for this session", "Always allow"], seen
+        window.key("shift+Tab", "shift+Tab")
+        window.wait("Allow once", state="focused")
+        window.key("Return")
+        wait_text(window, "Allowed once")
+        window.wait("What would be done", "text", contains="echo two")
+        card(window)
+        window.wait("Deny", state="focused")
+        window.key("space")
+        wait_text(window, "Done.")
+        session = only_session(ordinary_user, openworker)
+        assert answers(ordinary_user, openworker, session) == ["once", "deny"]
+    window.stop()
+
+
+def test_window_answers_while_a_model_speaks(ordinary_user, desktop, workspace, openworker, openworker_desktop):
+    """200 pieces a second for some seconds: a menu opens and closes all the same."""
+    with ModelServer([{"text": ["word "] * 8000, "delay": 0.005}]) as server:
+        window = desktop.start(openworker_desktop)
+        start_session(window, workspace.folder, server)
+        wait_text(window, "word word word")
+        assert window.latency() < scaled(1)
+        window.key("F10")
+        window.wait("Keyboard shortcuts", "menu item")
+        window.key("Escape")
+        window.gone("Keyboard shortcuts", "menu item")
+        assert window.latency() < scaled(1)
+        assert window.has("Stop", "push button"), "the model was done before"
+        window.click("Stop")
+        window.gone("Stop", "push button")
+    window.stop()

@@ -3,11 +3,9 @@
 """What a person does in the window, for the tests of it."""
 
 import json
-import os
 import time
 
 from conftest import scaled, wait_until
-from desktop import Window
 
 SANDBOX = "In a sandbox (Built-in)"
 DIRECT = "Directly on this machine, with the same access as your user account"
@@ -55,12 +53,6 @@ def level(window):
                 if node["name"].startswith("Protection: "))
 
 
-def inside(account):
-    """{pid: command} of what runs in the account's sandboxes: it has their marks."""
-    return {pid: command for pid, command in account.workspace.processes().items()
-            if "sleep 60" in command}
-
-
 def sessions(account, openworker):
     done = account.run([openworker, "sessions", "list", "--json"])
     assert done.returncode == 0, done.stderr
@@ -73,9 +65,17 @@ def events(account, openworker, session):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def wait_event(account, openworker, session, **members):
-    """The first event with these members."""
+def only_session(account, openworker):
     def there():
-        return next((event for event in events(account, openworker, session)
-                     if all(event.get(name) == value for name, value in members.items())), None)
+        found = sessions(account, openworker)
+        return found[0]["session"] if len(found) == 1 else None
+    return wait_until(there, 20, "the session")
+
+
+def wait_event(account, openworker, session, nth=0, **members):
+    """The first event with these members, or a later one."""
+    def there():
+        found = [event for event in events(account, openworker, session)
+                 if all(event.get(name) == value for name, value in members.items())]
+        return found[nth] if len(found) > nth else None
     return wait_until(there, 20, f"an event with {members}")
