@@ -5,12 +5,11 @@
 
 #include <glib/gi18n.h>
 
+#include "ow-answer-gate-private.h"
 #include "ow-mnemonic-private.h"
 #include "ow-words-private.h"
 #include "ow-wrap-layout-private.h"
 
-/* A click or key in this time was meant for what stood there before. */
-#define ARM_MS 500
 /* A line that is longer is broken by us, with marks (ow_lines_whole). */
 #define LINE_CHARS 2000
 
@@ -21,9 +20,8 @@ struct _OwApprovalCard
   OwTranscriptItem  *item;   /* (owned) */
   GtkWindow         *window; /* (nullable) borrowed: the one it is mapped in */
   guint              arming; /* source id, 0 when none */
-  gboolean           armed;
+  OwAnswerGate       gate;
   gboolean           offered; /* the focus was put on Deny once */
-  gboolean           read;   /* its end has been on the screen */
   GtkLabel          *title;
   GtkButton         *again;
   GtkLabel          *level;
@@ -45,7 +43,7 @@ G_DEFINE_FINAL_TYPE (OwApprovalCard, ow_approval_card, GTK_TYPE_WIDGET)
 static const char *
 hint_of (OwApprovalCard *self)
 {
-  if (!self->read)
+  if (!self->gate.read)
     return _ ("There is more than fits. Scroll to its end to be able to allow it.");
   if (self->item->hidden)
     return _ ("It holds characters that cannot be seen. They are shown as escapes.");
@@ -55,9 +53,9 @@ hint_of (OwApprovalCard *self)
 static void
 show (OwApprovalCard *self)
 {
-  gboolean open = self->item->open && !self->item->sent;
+  gboolean open = !self->gate.done;
   gboolean text = self->item->text->len > 0;
-  gboolean may = open && self->armed && self->read;
+  gboolean may = ow_answer_gate_may_allow (&self->gate, g_get_monotonic_time ());
   const char *hint = open ? hint_of (self) : NULL;
 
   gtk_widget_set_visible (GTK_WIDGET (self->controls), open);
@@ -84,7 +82,7 @@ take_focus (OwApprovalCard *self)
 {
   GtkWidget *focus = self->window == NULL ? NULL : gtk_window_get_focus (self->window);
 
-  if (self->window == NULL || self->offered || !self->item->open)
+  if (self->window == NULL || self->offered || self->gate.done)
     return;
   self->offered = TRUE;
   if (GTK_IS_TEXT_VIEW (focus) &&
@@ -101,7 +99,6 @@ on_armed (gpointer user_data)
   OwApprovalCard *self = user_data;
 
   self->arming = 0;
-  self->armed = TRUE;
   show (self);
   take_focus (self);
   return G_SOURCE_REMOVE;
@@ -110,10 +107,13 @@ on_armed (gpointer user_data)
 static void
 arm (OwApprovalCard *self)
 {
-  self->armed = FALSE;
   g_clear_handle_id (&self->arming, g_source_remove);
-  if (gtk_widget_get_mapped (GTK_WIDGET (self)) && self->item->open)
-    self->arming = g_timeout_add (ARM_MS, on_armed, self);
+  if (gtk_widget_get_mapped (GTK_WIDGET (self)))
+    {
+      ow_answer_gate_came (&self->gate, g_get_monotonic_time ());
+      /* A little later than the gate opens, so that it is open then. */
+      self->arming = g_timeout_add (OW_ANSWER_GATE_MS + 10, on_armed, self);
+    }
   show (self);
 }
 
@@ -129,12 +129,12 @@ static void
 on_scrolled (OwApprovalCard *self)
 {
   GtkAdjustment *adjustment = gtk_scrolled_window_get_vadjustment (self->scroller);
-  double end = gtk_adjustment_get_upper (adjustment) - gtk_adjustment_get_page_size (adjustment);
 
-  /* Before it has a size there is no end to see. */
-  if (self->read || gtk_adjustment_get_page_size (adjustment) < 1)
+  if (self->gate.read)
     return;
-  self->read = gtk_adjustment_get_value (adjustment) >= end - 1;
+  ow_answer_gate_saw (&self->gate, gtk_adjustment_get_value (adjustment),
+                      gtk_adjustment_get_page_size (adjustment),
+                      gtk_adjustment_get_upper (adjustment));
   show (self);
 }
 
@@ -143,15 +143,17 @@ answer (OwApprovalCard *self,
         const char     *decision)
 {
   const char *reason = gtk_editable_get_text (GTK_EDITABLE (self->reason));
+  gint64 now = g_get_monotonic_time ();
+  gboolean denied = g_strcmp0 (decision, "deny") == 0;
 
-  if (!self->armed || !self->item->open || self->item->sent)
+  if (!(denied ? ow_answer_gate_may_deny (&self->gate, now)
+               : ow_answer_gate_may_allow (&self->gate, now)))
     return;
-  if (g_strcmp0 (decision, "deny") != 0 && !self->read)
-    return;
+  self->gate.done = TRUE;
   self->item->sent = TRUE;
   show (self);
   gtk_widget_activate_action (GTK_WIDGET (self), "win.answer", "(sss)", self->item->id, decision,
-                              g_strcmp0 (decision, "deny") == 0 ? reason : "");
+                              denied ? reason : "");
 }
 
 static void
@@ -215,7 +217,7 @@ ow_approval_card_unmap (GtkWidget *widget)
     g_signal_handlers_disconnect_by_data (self->window, self);
   self->window = NULL;
   g_clear_handle_id (&self->arming, g_source_remove);
-  self->armed = FALSE;
+  ow_answer_gate_went (&self->gate);
   GTK_WIDGET_CLASS (ow_approval_card_parent_class)->unmap (widget);
 }
 
@@ -317,7 +319,8 @@ fill (OwApprovalCard   *self,
   gtk_label_set_text (self->level, ow_words_level (item->level));
   gtk_widget_add_css_class (GTK_WIDGET (self->level), ow_words_level_class (item->level));
   set_subject (self, text);
-  self->read = *text == '\0';
+  self->gate.read = *text == '\0';
+  self->gate.done = !item->open || item->sent;
   gtk_widget_set_visible (GTK_WIDGET (self->level), !limit);
   if (limit)
     gtk_button_set_label (self->once, _ ("_Go on"));
@@ -338,6 +341,14 @@ fill (OwApprovalCard   *self,
   gtk_accessible_update_property (GTK_ACCESSIBLE (self), GTK_ACCESSIBLE_PROPERTY_LABEL, name, -1);
 }
 
+/* Another face, the clock or the end of the turn may have closed it. */
+static void
+on_item_changed (OwApprovalCard *self)
+{
+  self->gate.done = !self->item->open || self->item->sent;
+  show (self);
+}
+
 GtkWidget *
 ow_approval_card_new (OwTranscriptItem *item)
 {
@@ -346,6 +357,7 @@ ow_approval_card_new (OwTranscriptItem *item)
   self->item = g_object_ref (item);
   fill (self, item);
   show (self);
-  g_signal_connect_object (item, "changed", G_CALLBACK (show), self, G_CONNECT_SWAPPED);
+  g_signal_connect_object (item, "changed", G_CALLBACK (on_item_changed), self,
+                           G_CONNECT_SWAPPED);
   return GTK_WIDGET (self);
 }

@@ -19,6 +19,8 @@ G_DECLARE_FINAL_TYPE (OwTranscript, ow_transcript, OW, TRANSCRIPT, GObject)
 OwTranscript *ow_transcript_new     (void);
 /* The next event in order; a repeated one must not be given. */
 void          ow_transcript_add     (OwTranscript *self, OwEvent *event);
+/* An answer of this window's did not reach the engine: the request is open still. */
+void          ow_transcript_reopen  (OwTranscript *self, const char *request);
 /* Between these the model tells of nothing; then once, of all: for loading many. */
 void          ow_transcript_freeze  (OwTranscript *self);
 void          ow_transcript_thaw    (OwTranscript *self);

@@ -526,6 +526,18 @@ ow_transcript_add (OwTranscript *self,
 }
 
 void
+ow_transcript_reopen (OwTranscript *self,
+                      const char   *request)
+{
+  OwTranscriptItem *item = g_hash_table_lookup (self->requests, request);
+
+  if (item == NULL || !item->open)
+    return;
+  item->sent = FALSE;
+  changed (self, item);
+}
+
+void
 ow_transcript_freeze (OwTranscript *self)
 {
   self->frozen = TRUE;

@@ -100,6 +100,26 @@ action_copy_id (GtkWidget  *widget,
 }
 
 static void
+on_answered (GObject      *source,
+             GAsyncResult *result,
+             gpointer      user_data)
+{
+  g_autoptr (GTask) task = user_data;
+  OwWindow *self = g_task_get_source_object (task);
+  g_autoptr (GError) error = NULL;
+  json_t *value = ow_engine_command_finish (OW_ENGINE (source), result, &error);
+
+  if (value == NULL && !g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
+    {
+      ow_window_toast (self, error->message);
+      if (self->feed != NULL)
+        ow_transcript_reopen (ow_session_feed_get_transcript (self->feed),
+                              g_task_get_task_data (task));
+    }
+  json_decref (value);
+}
+
+static void
 action_answer (GtkWidget  *widget,
                const char *name,
                GVariant   *parameter)
@@ -109,13 +129,17 @@ action_answer (GtkWidget  *widget,
   const char *decision;
   const char *reason;
   json_t *params;
+  GTask *task;
 
   g_variant_get (parameter, "(&s&s&s)", &request, &decision, &reason);
   params = json_pack ("{s:s, s:s}", "request", request, "decision", decision);
   if (*reason != '\0')
     json_object_set_new (params, "reason", json_string (reason));
+  task = g_task_new (self, NULL, NULL, NULL);
+  g_task_set_source_tag (task, action_answer);
+  g_task_set_task_data (task, g_strdup (request), g_free);
   ow_engine_command_async (OW_ENGINE (self->engine), "consent.answer", params, self->cancellable,
-                           on_done, g_object_ref (self));
+                           on_answered, task);
   gtk_widget_grab_focus (GTK_WIDGET (self->composer));
 }
 

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include <glib.h>
+
+#include "events/ow-event-list.h"
+#include "ow-session-feed-private.h"
+
+/* An engine that has one session, gives out its events a few at a time, and answers when it is
+ * told to. */
+#define TEST_TYPE_ENGINE (test_engine_get_type ())
+G_DECLARE_FINAL_TYPE (TestEngine, test_engine, TEST, ENGINE, GObject)
+
+struct _TestEngine
+{
+  GObject      parent_instance;
+
+  OwEventList *events;
+  GPtrArray   *waiting; /* tasks */
+  guint        page;
+  guint        asked;
+  gboolean     broken;
+};
+
+static void
+test_engine_command_async (OwEngine            *engine,
+                           const char          *command,
+                           json_t              *params,
+                           GCancellable        *cancellable,
+                           GAsyncReadyCallback  callback,
+                           gpointer             user_data)
+{
+  TestEngine *self = TEST_ENGINE (engine);
+  GTask *task = g_task_new (engine, cancellable, callback, user_data);
+
+  g_assert_cmpstr (command, ==, "session.show");
+  g_task_set_task_data (task, params, (GDestroyNotify) json_decref);
+  g_ptr_array_add (self->waiting, task);
+  self->asked++;
+}
+
+static json_t *
+test_engine_command_finish (OwEngine      *engine,
+                            GAsyncResult  *result,
+                            GError       **error)
+{
+  return g_task_propagate_pointer (G_TASK (result), error);
+}
+
+static void
+test_engine_iface_init (OwEngineInterface *iface)
+{
+  iface->command_async = test_engine_command_async;
+  iface->command_finish = test_engine_command_finish;
+}
+
+G_DEFINE_FINAL_TYPE_WITH_CODE (TestEngine, test_engine, G_TYPE_OBJECT,
+                               G_IMPLEMENT_INTERFACE (OW_TYPE_ENGINE, test_engine_iface_init))
+
+static void
+test_engine_finalize (GObject *object)
+{
+  TestEngine *self = TEST_ENGINE (object);
+
+  g_object_unref (self->events);
+  g_ptr_array_unref (self->waiting);
+  G_OBJECT_CLASS (test_engine_parent_class)->finalize (object);
+}
+
+static void
+test_engine_class_init (TestEngineClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = test_engine_finalize;
+}
+
+static void
+test_engine_init (TestEngine *self)
+{
+  self->events = ow_event_list_new ("s");
+  self->waiting = g_ptr_array_new_with_free_func (g_object_unref);
+  self->page = 3;
+}
+
+static void
+spin (void)
+{
+  while (g_main_context_iteration (NULL, FALSE))
+    ;
+}
+
+/* Answers what was asked, until nothing is. */
+static void
+answer (TestEngine *self)
+{
+  while (self->waiting->len > 0)
+    {
+      g_autoptr (GTask) task = g_ptr_array_steal_index (self->waiting, 0);
+      guint from = (guint) ow_json_get_int (g_task_get_task_data (task), "from", 1);
+      json_t *events = json_array ();
+      guint n = ow_event_list_get_n (self->events);
+      guint i = from - 1;
+
+      if (self->broken)
+        {
+          json_decref (events);
+          g_task_return_new_error (task, G_IO_ERROR, G_IO_ERROR_FAILED, "The store is gone.");
+          spin ();
+          continue;
+        }
+      for (; i < n && i < from - 1 + self->page; i++)
+        json_array_append_new (events, ow_event_to_json (ow_event_list_get (self->events, i)));
+      g_task_return_pointer (task, i < n ? json_pack ("{s:o, s:i}", "events", events, "next",
+                                                      i + 1)
+                                         : json_pack ("{s:o}", "events", events),
+                             (GDestroyNotify) json_decref);
+      spin ();
+    }
+}
+
+/* @heard: the engine tells of it. */
+static void
+append (TestEngine *self,
+        gboolean    heard)
+{
+  g_autofree char *text = g_strdup_printf ("%u", ow_event_list_get_n (self->events) + 1);
+  g_autoptr (OwEvent) event = NULL;
+
+  event = ow_event_list_append (self->events, OW_EVENT_NOTICE, json_pack ("{s:s}", "text", text),
+                                NULL);
+  if (heard)
+    g_signal_emit_by_name (self, "event", event);
+}
+
+/* The feed shows each event once, in order, and all there are. */
+static void
+check (OwSessionFeed *feed,
+       TestEngine    *engine)
+{
+  GListModel *model = G_LIST_MODEL (ow_session_feed_get_transcript (feed));
+
+  g_assert_cmpuint (g_list_model_get_n_items (model), ==, ow_event_list_get_n (engine->events));
+  for (guint i = 0; i < g_list_model_get_n_items (model); i++)
+    {
+      g_autoptr (OwTranscriptItem) item = g_list_model_get_item (model, i);
+      g_autofree char *text = g_strdup_printf ("%u", i + 1);
+
+      g_assert_cmpstr (item->text->str, ==, text);
+    }
+}
+
+/* Whatever was heard before, during and after the reading, and whatever was missed. */
+static void
+test_nothing_missed (void)
+{
+  for (guint mask = 0; mask < 256; mask++)
+    {
+      g_autoptr (TestEngine) engine = g_object_new (TEST_TYPE_ENGINE, NULL);
+      g_autoptr (OwSessionFeed) feed = NULL;
+
+      for (guint i = 0; i < 10; i++)
+        append (engine, FALSE);
+      feed = ow_session_feed_new (OW_ENGINE (engine), "s");
+      g_assert_true (ow_session_feed_is_loading (feed));
+      for (guint bit = 0; bit < 8; bit++)
+        {
+          append (engine, (mask & (1 << bit)) != 0);
+          if (bit == 3)
+            answer (engine);
+        }
+      append (engine, TRUE);
+      answer (engine);
+      g_assert_false (ow_session_feed_is_loading (feed));
+      check (feed, engine);
+    }
+}
+
+static void
+test_repeated (void)
+{
+  g_autoptr (TestEngine) engine = g_object_new (TEST_TYPE_ENGINE, NULL);
+  g_autoptr (OwSessionFeed) feed = ow_session_feed_new (OW_ENGINE (engine), "s");
+
+  for (guint i = 0; i < 5; i++)
+    append (engine, TRUE);
+  answer (engine);
+  for (guint i = 0; i < 5; i++)
+    g_signal_emit_by_name (engine, "event", ow_event_list_get (engine->events, i));
+  answer (engine);
+  check (feed, engine);
+}
+
+/* An event of another session is none of its business. */
+static void
+test_other_session (void)
+{
+  g_autoptr (TestEngine) engine = g_object_new (TEST_TYPE_ENGINE, NULL);
+  g_autoptr (OwSessionFeed) feed = ow_session_feed_new (OW_ENGINE (engine), "s");
+  g_autoptr (OwEventList) other = ow_event_list_new ("t");
+  g_autoptr (OwEvent) event = NULL;
+
+  answer (engine);
+  event = ow_event_list_append (other, OW_EVENT_NOTICE, json_pack ("{s:s}", "text", "x"), NULL);
+  g_signal_emit_by_name (engine, "event", event);
+  answer (engine);
+  check (feed, engine);
+}
+
+/* An engine that has less than it told of is not asked for ever. */
+static void
+test_no_circle (void)
+{
+  g_autoptr (TestEngine) engine = g_object_new (TEST_TYPE_ENGINE, NULL);
+  g_autoptr (OwSessionFeed) feed = ow_session_feed_new (OW_ENGINE (engine), "s");
+  g_autoptr (OwEventList) ahead = ow_event_list_new ("s");
+
+  answer (engine);
+  for (guint i = 0; i < 9; i++)
+    {
+      g_autoptr (OwEvent) event = ow_event_list_append (ahead, OW_EVENT_NOTICE,
+                                                        json_pack ("{s:s}", "text", "x"), NULL);
+
+      if (i == 8)
+        g_signal_emit_by_name (engine, "event", event);
+    }
+  answer (engine);
+  g_assert_cmpuint (engine->asked, <=, 4);
+}
+
+static void
+test_error (void)
+{
+  g_autoptr (TestEngine) engine = g_object_new (TEST_TYPE_ENGINE, NULL);
+  g_autoptr (OwSessionFeed) feed = ow_session_feed_new (OW_ENGINE (engine), "s");
+
+  engine->broken = TRUE;
+  append (engine, FALSE);
+  answer (engine);
+  g_assert_cmpstr (ow_session_feed_get_error (feed), ==, "The store is gone.");
+  engine->broken = FALSE;
+  ow_session_feed_refresh (feed);
+  answer (engine);
+  g_assert_null (ow_session_feed_get_error (feed));
+  check (feed, engine);
+}
+
+int
+main (int    argc,
+      char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+  g_test_add_func ("/session-feed/nothing-missed", test_nothing_missed);
+  g_test_add_func ("/session-feed/repeated", test_repeated);
+  g_test_add_func ("/session-feed/other-session", test_other_session);
+  g_test_add_func ("/session-feed/no-circle", test_no_circle);
+  g_test_add_func ("/session-feed/error", test_error);
+  return g_test_run ();
+}
