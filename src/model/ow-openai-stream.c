@@ -382,16 +382,14 @@ set_end_error (OwOpenaiStream  *self,
                   "The model gave no answer", self->fault, NULL);
 }
 
-/* A sentence; what the connection says of its end is one of its own. */
+/* A sentence of its own, for a face that says in front of it that the answer is not whole. */
 static char *
-make_cut (OwOpenaiStream *self,
-          const GError   *cause)
+make_cut (OwOpenaiStream *self)
 {
-  gboolean    own = cause != NULL && g_strcmp0 (self->fault, cause->message) == 0;
-  const char *dot = g_str_has_suffix (self->fault, ".") ? "" : ".";
+  char *cut = g_strconcat (self->fault, g_str_has_suffix (self->fault, ".") ? "" : ".", NULL);
 
-  return g_strdup_printf ("The model's answer is not whole%s %s%s", own ? "." : ":", self->fault,
-                          dot);
+  *cut = g_ascii_toupper (*cut);
+  return cut;
 }
 
 OwModelTurn *
@@ -413,6 +411,6 @@ ow_openai_stream_end (OwOpenaiStream  *self,
   turn->usage = self->usage != NULL ? json_incref (self->usage) : NULL;
   turn->finish = g_strdup (calls != NULL ? self->finish : "cut");
   if (calls == NULL)
-    turn->cut = make_cut (self, cause);
+    turn->cut = make_cut (self);
   return turn;
 }

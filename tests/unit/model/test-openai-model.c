@@ -357,8 +357,7 @@ test_cut_without_key (void)
   g_auto (Asking) asking = { 0 };
 
   ask (model, &asking);
-  g_assert_cmpstr (asking.turn->cut, ==, "The model's answer is not whole: the server reported an "
-                   "error: \"for [key]\".");
+  g_assert_cmpstr (asking.turn->cut, ==, "The server reported an error: \"for [key]\".");
 }
 
 /* A server that does not know how to tell tokens is asked without, and remembered. */

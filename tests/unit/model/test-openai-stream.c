@@ -276,7 +276,7 @@ test_bad (void)
       g_test_message ("case %u", (guint) i);
       g_assert_no_error (error);
       g_assert_nonnull (turn->cut);
-      g_assert_true (g_str_has_prefix (turn->cut, "The model's answer is not whole: "));
+      g_assert_true (g_ascii_isupper (*turn->cut));
       g_assert_nonnull (strstr (turn->cut, bad[i].says));
       check_next_request (turn);
     }
@@ -331,9 +331,9 @@ test_broken (void)
   g_assert_null (none);
   g_assert_error (error, OW_ERROR, OW_ERROR_DATA);
   g_assert_cmpstr (error->message, ==, "The connection broke.");
-  g_assert_cmpstr (cut->cut, ==, "The model's answer is not whole. The connection broke.");
+  g_assert_cmpstr (cut->cut, ==, "The connection broke.");
   g_assert_cmpstr (cut->text, ==, "I look.");
-  g_assert_cmpstr (late->cut, ==, "The model's answer is not whole. The connection broke.");
+  g_assert_cmpstr (late->cut, ==, "The connection broke.");
   g_assert_null (over->cut);
   g_assert_cmpuint (json_array_size (over->tool_calls), ==, 1);
 }
