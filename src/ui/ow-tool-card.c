@@ -209,10 +209,13 @@ show (OwToolCard *self)
 {
   OwTranscriptItem *item = self->item;
   gboolean running = item->state == OW_CALL_RUNNING;
+  /* Most projects have no instructions of their own, which is no fault. */
+  gboolean bad = item->outcome != NULL && !item->instructions;
 
   show_level (self);
-  gtk_label_set_text (self->outcome, item->outcome != NULL ? item->outcome : "");
-  gtk_widget_set_visible (GTK_WIDGET (self->outcome), item->outcome != NULL);
+  gtk_label_set_text (self->outcome, bad ? item->outcome : "");
+  gtk_widget_set_visible (GTK_WIDGET (self->outcome), bad);
+  gtk_widget_set_visible (GTK_WIDGET (self->note), item->instructions && item->outcome == NULL);
   gtk_widget_set_visible (GTK_WIDGET (self->stop), running);
   show_time (self);
   show_lines (self);
@@ -289,13 +292,9 @@ ow_tool_card_new (OwTranscriptItem *item)
   self->item = g_object_ref (item);
   gtk_image_set_from_icon_name (self->icon, icon_of (item->tool));
   gtk_label_set_text (self->title, item->title);
-  if (item->instructions)
-    {
-      gtk_label_set_text (self->note,
-                          _ ("The project’s own instructions, read for the agent. They are not "
-                             "trusted."));
-      gtk_widget_set_visible (GTK_WIDGET (self->note), TRUE);
-    }
+  gtk_label_set_text (self->note,
+                      _ ("The project’s own instructions, read for the agent. They are not "
+                         "trusted."));
   gtk_accessible_update_property (GTK_ACCESSIBLE (self), GTK_ACCESSIBLE_PROPERTY_LABEL,
                                   item->title, -1);
   show (self);
