@@ -7,7 +7,8 @@
 #include "sandbox/ow-sandbox.h"
 #include "session/ow-session.h"
 
-/* Shared by the files of OwSession: ow-session.c makes one, ow-session-run.c runs it. */
+/* Shared by the files of OwSession: ow-session.c makes one, ow-session-run.c runs it, and
+ * ow-session-exec.c the one call of a session without an agent. */
 
 typedef enum {
   OW_SESSION_NEW,
@@ -66,3 +67,12 @@ void     ow_session_append_notice (OwSession *self, const char *text);
 void     ow_session_drop_sandbox  (OwSession *self);
 /* Of a session that waits and has to end: takes it down from the loop. */
 void     ow_session_leave_soon    (OwSession *self);
+
+/* FALSE: @task has its error. */
+gboolean ow_session_check_unused  (OwSession *self, GTask *task);
+/* Begins the one run. @text (nullable): the person's first words of it. */
+void     ow_session_start         (OwSession *self, GTask *task, const char *text);
+/* However the work ended, the wall comes down, and nobody can stop that. */
+void     ow_session_take_down     (OwSession *self);
+/* The wall is up: the one call of exec. */
+void     ow_session_exec_run      (OwSession *self);

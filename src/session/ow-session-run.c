@@ -8,7 +8,6 @@
 #include "base/ow-state.h"
 #include "ow-session-events-private.h"
 #include "ow-session-resume-private.h"
-#include "tools/ow-tool-call.h"
 
 /* A session's one run: the wall goes up, turns come one after the other, the wall comes
  * down, the end is told. What the person says is stored at once, whatever the session
@@ -91,9 +90,8 @@ on_stopped (GObject      *source,
   end_session (self);
 }
 
-/* However the work ended, the wall comes down, and nobody can stop that. */
-static void
-take_down (OwSession *self)
+void
+ow_session_take_down (OwSession *self)
 {
   self->phase = OW_SESSION_LEAVING;
   ow_consent_close (self->consent);
@@ -107,7 +105,7 @@ on_leave (gpointer user_data)
   OwSession *self = user_data;
 
   if (self->phase == OW_SESSION_WAITING)
-    take_down (self);
+    ow_session_take_down (self);
   return G_SOURCE_REMOVE;
 }
 
@@ -171,13 +169,13 @@ go_on (OwSession *self)
       ow_session_fail (self, error);
     }
   if (self->error != NULL || self->ending)
-    take_down (self);
+    ow_session_take_down (self);
   else if (self->open_turn)
     begin_turn (self);
   else if (self->keep)
     self->phase = OW_SESSION_WAITING;
   else
-    take_down (self);
+    ow_session_take_down (self);
 }
 
 static void
@@ -206,64 +204,6 @@ start_agent (OwSession *self)
   self->phase = OW_SESSION_READING;
   ow_agent_read_instructions_async (self->agent, self->stop, on_instructions_read,
                                     g_object_ref (self));
-}
-
-static void
-read_exec_result (OwSession          *self,
-                  const OwToolResult *result)
-{
-  GError *error = NULL;
-
-  if (result->outcome == OW_OUTCOME_OK && (result->signal > 0 || result->exit_status >= 0))
-    {
-      self->status = result->signal > 0 ? 128 + result->signal : result->exit_status;
-      return;
-    }
-  /* What the runner left out, or gave as no status at all, must not pass for success. */
-  if (result->outcome == OW_OUTCOME_OK)
-    ow_error_set (&error, OW_ERROR_FAILED, "It is not known how the command ended",
-                  "the runner's answer holds no exit status", NULL);
-  else if (result->outcome == OW_OUTCOME_DENIED)
-    ow_error_set (&error, OW_ERROR_REFUSED, "The command did not run", result->text, NULL);
-  else if (result->outcome == OW_OUTCOME_CANCELLED)
-    ow_error_set (&error, OW_ERROR_INTERRUPTED, "The command was stopped", NULL, NULL);
-  else
-    ow_error_set (&error, OW_ERROR_FAILED, result->outcome == OW_OUTCOME_INTERRUPTED
-                  ? "The command was interrupted" : "The command could not be run",
-                  result->text, NULL);
-  ow_session_fail (self, error);
-}
-
-static void
-on_exec_ended (GObject      *source,
-               GAsyncResult *result,
-               gpointer      user_data)
-{
-  g_autoptr (OwSession) self = user_data;
-  g_autoptr (OwToolResult) outcome = NULL;
-  GError *error = NULL;
-
-  outcome = ow_tool_call_run_finish (OW_TOOL_CALL (source), result, &error);
-  if (outcome == NULL)
-    ow_session_fail (self, error);
-  else
-    read_exec_result (self, outcome);
-  take_down (self);
-}
-
-static void
-run_exec (OwSession *self)
-{
-  g_autoptr (OwToolCall) call = NULL;
-  json_t *arguments = json_object ();
-
-  self->phase = OW_SESSION_WORKING;
-  json_object_set (arguments, "argv", self->argv);
-  json_object_set_new (arguments, "timeout_s", json_integer (0));
-  call = ow_tool_call_new (self->events, self->consent, self->audit,
-                           OW_TOOL_HOST (self->sandbox), "exec", arguments, NULL);
-  json_decref (arguments);
-  ow_tool_call_run_async (call, self->stop, on_exec_ended, g_object_ref (self));
 }
 
 /* Whatever a start that was stopped says, what happened is that a person stopped it. */
@@ -295,7 +235,7 @@ on_started (GObject      *source,
   if (!ow_sandbox_start_finish (OW_SANDBOX (source), result, &error))
     {
       take_start_error (self, error);
-      take_down (self);
+      ow_session_take_down (self);
       return;
     }
   self->wall_up = TRUE;
@@ -303,9 +243,9 @@ on_started (GObject      *source,
   if (ow_sandbox_get_notice (self->sandbox) != NULL)
     ow_session_append_notice (self, ow_sandbox_get_notice (self->sandbox));
   if (self->error != NULL || self->ending)
-    take_down (self);
+    ow_session_take_down (self);
   else if (self->argv != NULL)
-    run_exec (self);
+    ow_session_exec_run (self);
   else
     start_agent (self);
 }
@@ -371,11 +311,10 @@ append_beginning (OwSession *self)
   return TRUE;
 }
 
-/* @text (nullable): the person's first words of this run. */
-static void
-start (OwSession  *self,
-       GTask      *task,
-       const char *text)
+void
+ow_session_start (OwSession  *self,
+                  GTask      *task,
+                  const char *text)
 {
   GCancellable *cancellable = g_task_get_cancellable (task);
   GError *error = NULL;
@@ -409,9 +348,9 @@ start (OwSession  *self,
   ow_sandbox_start_async (self->sandbox, self->stop, on_started, g_object_ref (self));
 }
 
-static gboolean
-check_unused (OwSession *self,
-              GTask     *task)
+gboolean
+ow_session_check_unused (OwSession *self,
+                         GTask     *task)
 {
   GError *error = NULL;
 
@@ -438,7 +377,7 @@ ow_session_run_async (OwSession           *self,
 
   task = g_task_new (self, cancellable, callback, user_data);
   g_task_set_source_tag (task, ow_session_run_async);
-  if (!check_unused (self, task))
+  if (!ow_session_check_unused (self, task))
     return;
   good = task_text != NULL ? *task_text != '\0' && g_utf8_validate (task_text, -1, NULL)
                            : self->resumed;
@@ -451,7 +390,7 @@ ow_session_run_async (OwSession           *self,
       g_task_return_error (task, error);
       return;
     }
-  start (self, task, task_text);
+  ow_session_start (self, task, task_text);
 }
 
 gboolean
@@ -461,56 +400,6 @@ ow_session_run_finish (OwSession     *self,
 {
   g_return_val_if_fail (g_task_is_valid (result, self), FALSE);
 
-  return g_task_propagate_boolean (G_TASK (result), error);
-}
-
-void
-ow_session_exec_async (OwSession           *self,
-                       const char * const  *argv,
-                       GCancellable        *cancellable,
-                       GAsyncReadyCallback  callback,
-                       gpointer             user_data)
-{
-  g_autoptr (GTask) task = NULL;
-  GError   *error = NULL;
-  gboolean  good = TRUE;
-
-  g_return_if_fail (OW_IS_SESSION (self));
-  g_return_if_fail (argv != NULL);
-
-  task = g_task_new (self, cancellable, callback, user_data);
-  g_task_set_source_tag (task, ow_session_exec_async);
-  if (!check_unused (self, task))
-    return;
-  self->argv = json_array ();
-  for (gsize i = 0; argv[i] != NULL; i++)
-    {
-      json_t *word = json_string (argv[i]);
-
-      good = good && word != NULL;
-      json_array_append_new (self->argv, word);
-    }
-  if (!good || json_array_size (self->argv) == 0)
-    {
-      ow_error_set (&error, OW_ERROR_USAGE, "There is nothing to run",
-                    good ? "no command was given" : "the command is not valid UTF-8",
-                    "Give the command after --.");
-      g_task_return_error (task, error);
-      return;
-    }
-  start (self, task, NULL);
-}
-
-gboolean
-ow_session_exec_finish (OwSession     *self,
-                        GAsyncResult  *result,
-                        int           *status,
-                        GError       **error)
-{
-  g_return_val_if_fail (g_task_is_valid (result, self), FALSE);
-
-  if (status != NULL)
-    *status = self->status;
   return g_task_propagate_boolean (G_TASK (result), error);
 }
 

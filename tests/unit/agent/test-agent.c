@@ -234,6 +234,7 @@ test_host_fails (void)
   g_assert_cmpuint (fixture.host->n_calls, ==, 1);
   g_assert_cmpuint (agent_count (&fixture, OW_EVENT_TOOL_ENDED), ==, 3);
   agent_assert_turn_ended (&fixture, "failed");
+  g_assert_true (ow_agent_is_broken (fixture.agent));
   agent_tear_down (&fixture);
 }
 

@@ -87,6 +87,36 @@ test_parked_at_work (Fixture       *fixture,
   g_assert_cmpuint (count_lines (fixture, "made"), ==, 1);
 }
 
+/* Parked while a person is asked: nothing ran, and the question is not there any more. */
+static void
+test_parked_at_a_question (Fixture       *fixture,
+                           gconstpointer  data)
+{
+  g_autofree char *id = NULL;
+  json_t *requests;
+
+  fixture->silent = TRUE;
+  session_make (fixture, script_model_new (SHELL ("c1", "echo x >> made"), NULL), TRUE);
+  id = get_id (fixture);
+  session_begin (fixture, "make it");
+  session_wait_for (fixture, OW_EVENT_CONSENT_ASKED, 1);
+  ow_session_end (fixture->session, TRUE);
+  session_wait_end (fixture);
+  session_assert_ended (fixture, "parked", 0);
+  requests = ow_consent_list (ow_session_get_consent (fixture->session));
+  g_assert_cmpuint (json_array_size (requests), ==, 0);
+  json_decref (requests);
+
+  fixture->silent = FALSE;
+  g_assert_true (session_make_again (fixture, id,
+                                     script_model_new (SHELL ("c1", "echo x >> made"), "Done.",
+                                                       NULL), FALSE));
+  session_begin (fixture, NULL);
+  session_wait_end (fixture);
+  session_assert_ended (fixture, "done", 0);
+  g_assert_cmpuint (count_lines (fixture, "made"), ==, 1);
+}
+
 /* Parked before the first turn began: the words are there. */
 static void
 test_parked_early (Fixture       *fixture,
@@ -547,6 +577,7 @@ static void
 add_all (void)
 {
   add ("/resume/parked/at-work", test_parked_at_work, 0);
+  add ("/resume/parked/at-a-question", test_parked_at_a_question, 0);
   add ("/resume/parked/early", test_parked_early, 0);
   add ("/resume/parked/waiting", test_parked_waiting, FALSE);
   add ("/resume/parked/stopped-before", test_parked_waiting, TRUE);
