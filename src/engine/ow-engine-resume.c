@@ -211,7 +211,8 @@ ow_engine_resume_say (OwLocalEngine *self,
     }
   work = g_hash_table_lookup (self->sessions, id);
   if (work == NULL)
-    ow_engine_resume_begin (self, id, text, TRUE, task, json_pack ("{s:s}", "taken", "resumed"));
+    ow_engine_resume_begin (self, id, text, ow_json_get_bool (params, "keep", FALSE), task,
+                            json_pack ("{s:s}", "taken", "resumed"));
   else if (ow_session_say (work->session, text, &now, &error))
     ow_engine_return_json (task, json_pack ("{s:s}", "taken", now ? "now" : "turn"));
   else
@@ -231,5 +232,6 @@ ow_engine_resume_session (OwLocalEngine *self,
   if (error != NULL)
     g_task_return_error (task, error);
   else
-    ow_engine_resume_begin (self, id, NULL, TRUE, task, json_pack ("{s:b}", "resumed", TRUE));
+    ow_engine_resume_begin (self, id, NULL, ow_json_get_bool (params, "keep", FALSE), task,
+                            json_pack ("{s:b}", "resumed", TRUE));
 }
