@@ -139,13 +139,23 @@ recorded_event (const OwEvent *event,
   return json;
 }
 
+/* One that was cut, or says nothing, is no turn that can be spoken again. */
+static gboolean
+is_whole (const OwEvent *event)
+{
+  const json_t *calls = json_object_get (ow_event_get_members (event), "tool_calls");
+
+  return ow_event_get_string (event, "cut") == NULL &&
+         (json_array_size (calls) > 0 || *ow_event_get_string (event, "text") != '\0');
+}
+
 /* exec's call and ones that a model did not ask for have no place in a replay. */
 static gboolean
 is_recorded (const OwEvent *event)
 {
   OwEventType kind = ow_event_get_kind (event);
 
-  return kind == OW_EVENT_USER_MESSAGE || kind == OW_EVENT_MODEL_MESSAGE ||
+  return kind == OW_EVENT_USER_MESSAGE || (kind == OW_EVENT_MODEL_MESSAGE && is_whole (event)) ||
          (kind == OW_EVENT_TOOL_ENDED && ow_event_get_string (event, "model_call") != NULL);
 }
 

@@ -123,9 +123,11 @@ take_turn_error (OwSession *self,
 {
   g_autoptr (GError) owned = error;
 
-  if (self->parked && g_error_matches (error, OW_ERROR, OW_ERROR_INTERRUPTED))
-    self->open_turn = TRUE;
-  else if (!self->keep || self->ending || ow_agent_is_broken (self->agent))
+  if (ow_agent_is_broken (self->agent))
+    ow_session_fail (self, g_steal_pointer (&owned));
+  else if (self->parked)
+    self->open_turn = self->open_turn || g_error_matches (error, OW_ERROR, OW_ERROR_INTERRUPTED);
+  else if (!self->keep || self->ending)
     ow_session_fail (self, g_steal_pointer (&owned));
 }
 

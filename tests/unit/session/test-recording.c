@@ -182,6 +182,40 @@ test_long (void)
   g_assert_true (ow_file_remove_tree (directory, NULL));
 }
 
+/* An answer that was cut is none of the turns that are spoken again, nor is one that is empty. */
+static void
+test_cut (void)
+{
+  static const char * const broken[][2] = { { "Half", "It ended." }, { "", "It ended." },
+                                            { "", NULL } };
+  g_autofree char *directory = g_dir_make_tmp ("ow-recording-XXXXXX", NULL);
+  g_autofree char *path = g_build_filename (directory, "r.jsonl", NULL);
+  g_autofree char *name = g_strconcat ("replay:", path, NULL);
+
+  for (gsize i = 0; i < G_N_ELEMENTS (broken); i++)
+    {
+      g_autoptr (ScriptModel) model = script_model_new (ONE, "Done.", NULL);
+      g_autoptr (OwEventList) first = NULL;
+      g_autoptr (OwEventList) second = NULL;
+      g_autoptr (OwEvent) event = NULL;
+      g_autoptr (OwModel) replay = NULL;
+      g_autoptr (GError) error = NULL;
+
+      first = run_session (directory, "/proj/a", "seen", OW_MODEL (model), &error);
+      event = ow_event_list_append (first, OW_EVENT_MODEL_MESSAGE,
+                                    json_pack ("{s:s,s:[],s:s,s:s?}", "text", broken[i][0],
+                                               "tool_calls", "finish", "stop", "cut",
+                                               broken[i][1]), &error);
+      g_assert_no_error (error);
+      g_assert_true (write_to (first, path, &error));
+      replay = ow_model_new (&(OwModelOptions) { .name = name }, &error);
+      g_assert_no_error (error);
+      second = run_session (directory, "/proj/a", "seen", replay, &error);
+      g_assert_no_error (error);
+    }
+  g_assert_true (ow_file_remove_tree (directory, NULL));
+}
+
 /* Said before the session, as wrong usage. */
 static void
 assert_no_place (const char   *path,
@@ -282,6 +316,7 @@ main (int   argc,
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/recording/round-trip", test_round_trip);
   g_test_add_func ("/recording/long", test_long);
+  g_test_add_func ("/recording/cut", test_cut);
   g_test_add_func ("/recording/cannot-write", test_cannot_write);
   g_test_add_func ("/recording/S02/links", test_links);
   status = g_test_run ();
