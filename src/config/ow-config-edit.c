@@ -35,7 +35,7 @@ edit_new (GBytes *text)
   gsize length;
   const char *data = g_bytes_get_data (text, &length);
 
-  edit->scan = ow_config_scan_new (data, length);
+  edit->scan = ow_config_scan_new (length > 0 ? data : "", length);
   edit->splices = g_array_new (FALSE, FALSE, sizeof (Splice));
   g_array_set_clear_func (edit->splices, splice_clear);
 

@@ -3,17 +3,12 @@
 
 #include "ow-keys-service-private.h"
 
-#define SECRET_API_SUBJECT_TO_CHANGE
 #include <libsecret/secret.h>
 #include <string.h>
 
 #include "base/ow-source.h"
 #include "ow-keys-bus-private.h"
 #include "ow-keys-page-private.h"
-
-#define SERVICE_NAME      "org.freedesktop.secrets"
-#define SERVICE_PATH      "/org/freedesktop/secrets"
-#define SERVICE_INTERFACE "org.freedesktop.Secret.Service"
 
 #define OW_TYPE_KEYS_SERVICE (ow_keys_service_get_type ())
 G_DECLARE_FINAL_TYPE (OwKeysService, ow_keys_service, OW, KEYS_SERVICE, SecretService)
@@ -90,8 +85,8 @@ refuse_prompt_finish (SecretService  *self,
   return g_task_propagate_pointer (G_TASK (result), error);
 }
 
-/* The library names the session bus beside the connection it is given, and GDBus takes one
- * of the two only. */
+/* The library fills in the names of the service, and the session bus, for which GDBus would
+ * make a connection of its own that ends the program with the bus. */
 static void
 ow_keys_service_set_property (GObject      *object,
                               guint         id,
@@ -424,9 +419,8 @@ on_bus (GObject      *source,
   job->bus = bus;
   if (go_on (task, error) != NULL)
     g_async_initable_new_async (OW_TYPE_KEYS_SERVICE, G_PRIORITY_DEFAULT, job->inner, on_service,
-                                g_object_ref (task), "g-connection", bus, "g-name", SERVICE_NAME,
-                                "g-object-path", SERVICE_PATH, "g-interface-name",
-                                SERVICE_INTERFACE, "flags", SECRET_SERVICE_OPEN_SESSION, NULL);
+                                g_object_ref (task), "g-connection", bus, "flags",
+                                SECRET_SERVICE_OPEN_SESSION, NULL);
 }
 
 static void

@@ -10,6 +10,18 @@
 /* @text with each byte changed, and back; both are their own inverse. In place. */
 void  memory_search_veil  (char       *text);
 
+/* Copies of the first environment that are not the program's: AddressSanitizer keeps one. */
+#if defined (__SANITIZE_ADDRESS__)
+#define MEMORY_SEARCH_FOREIGN 1
+#elif defined (__has_feature)
+#if __has_feature (address_sanitizer)
+#define MEMORY_SEARCH_FOREIGN 1
+#endif
+#endif
+#ifndef MEMORY_SEARCH_FOREIGN
+#define MEMORY_SEARCH_FOREIGN 0
+#endif
+
 /* How often the text that @veiled stands for is in writable memory. */
 guint memory_search_count (const char *veiled);
 
