@@ -23,7 +23,11 @@ show_event (OwEvent  *event,
             gpointer  user_data)
 {
   Attach *attach = user_data;
+  guint64 seq = ow_event_get_seq (event);
 
+  /* All of it is followed, so that what was asked earlier is known. */
+  if (seq != 0 && seq < (guint64) attach->from)
+    return;
   if (attach->json)
     {
       json_t *value = ow_event_to_json (event);
@@ -46,7 +50,7 @@ follow (Attach *attach)
   /* What is under way has begun before. */
   if (!attach->json)
     ow_transcript_skip_piece ();
-  ow_watch_follow (attach->watch, attach->session, (guint64) attach->from);
+  ow_watch_follow (attach->watch, attach->session);
 }
 
 static void

@@ -103,7 +103,7 @@ on_resumed (OwFace       *face,
             const json_t *result,
             gpointer      user_data)
 {
-  ow_watch_follow (user_data, shown_session, 1);
+  ow_watch_follow (user_data, shown_session);
 }
 
 /* It goes on where it was, and somebody has to be its engine. */

@@ -52,6 +52,8 @@ show_status (OwFace       *face,
   gboolean there = !ow_face_is_alone (face);
   g_autofree char *place = ow_paths_get_runtime_dir ();
   g_autofree char *shown = ow_text_visible (place);
+  g_autofree char *version = ow_text_visible (ow_json_get_string (result, "version", "?"));
+  g_autofree char *since = ow_text_visible (ow_json_get_string (result, "since", "?"));
 
   if (as_json)
     {
@@ -67,8 +69,7 @@ show_status (OwFace       *face,
     {
       g_print ("The engine runs %s, process %" JSON_INTEGER_FORMAT ", version %s, since %s.\n"
                "It listens on %s/engine.\n", host_words (ow_json_get_string (result, "host", "")),
-               ow_json_get_int (result, "pid", 0), ow_json_get_string (result, "version", "?"),
-               ow_json_get_string (result, "since", "?"), shown);
+               ow_json_get_int (result, "pid", 0), version, since, shown);
       print_counts (result);
     }
   else

@@ -14,5 +14,7 @@ ow_provider_words (const char *provider)
     return "run in a sandbox made by this machine (bubblewrap)";
   if (g_str_equal (provider, "openshell"))
     return "run in an OpenShell sandbox";
+  if (!g_str_equal (provider, "direct"))
+    return "run in a way that this program does not know: the engine is newer";
   return "run directly on this machine, with the same access as your user account (no sandbox)";
 }

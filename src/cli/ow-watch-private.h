@@ -35,7 +35,6 @@ OwWatch *ow_watch_new    (OwFace               *face,
 void     ow_watch_start  (OwWatch              *self,
                           const char           *command,
                           json_t               *params);
-/* A session that is there already, from its event @from. */
+/* A session that is there already, from its first event. */
 void     ow_watch_follow (OwWatch              *self,
-                          const char           *session,
-                          guint64               from);
+                          const char           *session);

@@ -394,10 +394,8 @@ ow_watch_start (OwWatch    *self,
 
 void
 ow_watch_follow (OwWatch    *self,
-                 const char *session,
-                 guint64     from)
+                 const char *session)
 {
   set_session (self, session);
-  self->next = from;
   load (self);
 }

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: The OpenWorker authors
+"""`openworker model`: models of the machine's settings, their keys in the keyring or not, and what is
+said where neither can be had (REQ-S04)."""
+
+import json
+import signal
+import subprocess
+import termios
+import time
+
+import pytest
+from conftest import scaled
+from engines import said
+from keyring import STATES, Keyring
+from model_server import ModelServer, status
+from terminal import Terminal
+
+KEY = "sk-test-0123456789abcdef"
+
+
+@pytest.fixture
+def keyring(ordinary_user):
+    made = []
+
+    def start(state):
+        made.append(Keyring(ordinary_user, state))
+        return made[-1]
+    yield start
+    for each in made:
+        each.stop()
+
+
+@pytest.fixture
+def model(ordinary_user, openworker):
+    def run(*argv, **options):
+        return ordinary_user.run([openworker, "model", *argv], **options)
+    return run
+
+
+def add_words(server, name="mine"):
+    return ["add", name, "--base-url", server.url, "--model", "m"]
+
+
+def test_add_list_test_remove(keyring, model, ordinary_user, workspace, openworker):
+    """REQ-S04: the key goes to the keyring, and from there to the one server it is for."""
+    env = keyring("unlocked").env
+    with ModelServer([{"text": "Here."}], key=KEY) as server:
+        done = model(*add_words(server), "--key-stdin", env=env, stdin=KEY + "\n")
+        assert done.returncode == 0 and "in the keyring" in done.stdout, done.stderr
+        listed = model("list", env=env)
+        assert f"m at {server.url}" in listed.stdout and "key in the keyring (default)" in listed.stdout
+        entry = json.loads(model("list", "--json", env=env).stdout)
+        assert (entry["name"], entry["key"], entry["default"]) == ("mine", "keyring", True)
+        tested = model("test", "mine", env=env)
+        assert tested.returncode == 0 and "Model mine answers: Here." in tested.stdout, tested.stderr
+        done = ordinary_user.run([openworker, "run", "--provider", "bubblewrap", "--folder", workspace.folder,
+                                  "Do it."], env=env)
+        assert done.returncode == 0 and "● Here." in done.stdout, done.stderr
+        done = model("remove", "mine", env=env)
+        assert done.returncode == 0 and "its key from the keyring" in done.stdout
+        assert "No models yet" in model("list", env=env).stdout
+    settings = (workspace.config / "config.toml").read_text()
+    assert KEY not in settings and "mine" not in settings
+
+
+def test_settings_keep_every_other_byte(model, ordinary_user, workspace):
+    before = '\ufeff# mine\r\nsandbox_provider = "direct" # why\r\n\r\n[theirs]\r\nx = [ 1 ]\r\n'
+    path = ordinary_user.write(workspace.config / "config.toml", before)
+    with ModelServer([{"text": "x"}]) as server:
+        assert model(*add_words(server)).returncode == 0
+        assert path.read_bytes().decode().startswith(before)
+        assert model("remove", "mine").returncode == 0
+    assert path.read_bytes().decode() == before
+
+
+WORDS = {"locked": "locked", "absent": "no keyring", "silent": "does not answer"}
+
+
+@pytest.mark.parametrize("state", [state for state in STATES if state != "unlocked"])
+def test_keyring_that_cannot_be_used(keyring, model, state):
+    """REQ-S04: the program stays usable and says so; nothing waits for a prompt."""
+    env = keyring(state).env
+    with ModelServer([{"text": "Here."}]) as server:
+        begin = time.monotonic()
+        line = said(model(*add_words(server), "--key-stdin", env=env, stdin=KEY), 69, "keyring")
+        assert KEY not in line
+        assert "No models yet" in model("list", env=env).stdout
+        done = model(*add_words(server), env=env)
+        assert done.returncode == 0 and "without a key" in done.stdout
+        listed = model("list", env=env)
+        assert listed.returncode == 0 and WORDS[state] in listed.stdout, listed.stdout
+        # A server of one's own may need no key.
+        assert model("test", "mine", env=env).returncode == 0
+        assert time.monotonic() - begin < scaled(60)
+
+
+def test_no_bus_at_all(model):
+    with ModelServer([{"text": "Here."}]) as server:
+        said(model(*add_words(server), "--key-stdin", stdin=KEY), 69, "keyring")
+        assert model(*add_words(server)).returncode == 0
+        assert "no keyring" in model("list").stdout
+
+
+def test_key_of_the_environment(model):
+    with ModelServer([{"text": "Here."}], key=KEY) as server:
+        assert model(*add_words(server)).returncode == 0
+        assert model("test", "mine", env={"OPENWORKER_API_KEY": KEY}).returncode == 0
+        assert "OPENWORKER_API_KEY" in model("list", env={"OPENWORKER_API_KEY": KEY}).stdout
+        said(model("test", "mine", env={"OPENWORKER_API_KEY": "wrong"}), 69, "key")
+        said(model("test", "mine"), 69, "key")
+
+
+BAD_KEYS = {"empty": "", "only a line end": "\n", "two lines": f"{KEY}\n{KEY}\n", "space": "a b", "tab": "a\tb",
+            "control": "a\x01b", "umlaut": "schlüssel", "long": "k" * 9000, "endless": "k" * 5_000_000,
+            "carriage return": "a\rb"}
+
+
+@pytest.mark.parametrize("key", BAD_KEYS.values(), ids=BAD_KEYS.keys())
+def test_no_key(keyring, model, key):
+    """What ends a header must not get into one; and what is wrong is said without the key."""
+    env = keyring("unlocked").env
+    with ModelServer([{"text": "x"}]) as server:
+        line = said(model(*add_words(server), "--key-stdin", env=env, stdin=key), 2, "no key")
+    assert not key.strip() or key.strip() not in line
+    assert "No models yet" in model("list", env=env).stdout
+
+
+def test_key_is_asked_for_without_showing_it(keyring, ordinary_user, openworker):
+    env = keyring("unlocked").env
+    with ModelServer([{"text": "Here."}], key=KEY) as server:
+        with Terminal(ordinary_user, [openworker, "model", *add_words(server)], env=env) as terminal:
+            terminal.wait_for("not shown")
+            assert not terminal.shows_typing()
+            terminal.type(KEY)
+            assert terminal.end() == 0
+            assert terminal.shows_typing()
+            assert KEY not in terminal.text and "in the keyring" in terminal.text
+        assert ordinary_user.run([openworker, "model", "test", "mine"], env=env).returncode == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGABRT,
+                                    signal.SIGSEGV, signal.SIGALRM, signal.SIGUSR1])
+def test_terminal_shows_typing_again_whatever_ends_it(ordinary_user, openworker, number):
+    with ModelServer([{"text": "x"}]) as server, Terminal(
+            ordinary_user, [openworker, "model", *add_words(server)]) as terminal:
+        before = termios.tcgetattr(terminal.fd)
+        terminal.wait_for("not shown")
+        assert not terminal.shows_typing()
+        terminal.process.send_signal(number)
+        assert terminal.end() != 0
+        assert termios.tcgetattr(terminal.fd) == before
+
+
+@pytest.mark.parametrize("keys,code", [(b"\x03", 130), (b"\x04", 130), (b"\x1c", -signal.SIGQUIT)],
+                         ids=["ctrl-c", "ctrl-d", "ctrl-backslash"])
+def test_keys_that_end_the_asking(ordinary_user, openworker, workspace, keys, code):
+    with ModelServer([{"text": "x"}]) as server, Terminal(
+            ordinary_user, [openworker, "model", *add_words(server)]) as terminal:
+        terminal.wait_for("not shown")
+        terminal.press(keys)
+        assert terminal.end() == code, terminal.text
+        assert terminal.shows_typing()
+    assert not (workspace.config / "config.toml").exists()
+
+
+def test_asking_is_not_put_to_sleep(ordinary_user, openworker):
+    """A shell would get a terminal that shows nothing."""
+    with ModelServer([{"text": "x"}]) as server, Terminal(
+            ordinary_user, [openworker, "model", *add_words(server)]) as terminal:
+        terminal.wait_for("not shown")
+        terminal.press(b"\x1a")
+        time.sleep(0.3)
+        with open(f"/proc/{terminal.process.pid}/stat", encoding="ascii") as stat:
+            assert stat.read().rsplit(")", 1)[1].split()[0] in "RS"
+        terminal.press(b"\x03")
+        assert terminal.end() == 130
+
+
+@pytest.mark.parametrize("words,said_words", [
+    (["add", "Mine", "--base-url", "http://127.0.0.1:1", "--model", "m"], ["name"]),
+    (["add", "a b", "--base-url", "http://127.0.0.1:1", "--model", "m"], ["name"]),
+    (["add", "x\ny", "--base-url", "http://127.0.0.1:1", "--model", "m"], ["name"]),
+    (["add", "mine", "--base-url", "ftp://127.0.0.1", "--model", "m"], ["address"]),
+    (["add", "mine", "--base-url", "http://u:p@127.0.0.1", "--model", "m"], ["address"]),
+    (["test", "nosuch"], ["nosuch", "model list"]), (["remove", "nosuch"], ["nosuch"]),
+])
+def test_wrong_words(model, words, said_words):
+    said(model(*words), 2, *said_words)
+
+
+def test_name_that_is_taken(model):
+    with ModelServer([{"text": "x"}]) as server:
+        assert model(*add_words(server)).returncode == 0
+        said(model(*add_words(server)), 2, "mine")
+        assert model("list").stdout.count("mine") == 1
+
+
+@pytest.mark.parametrize("content", ["models = 3\n", "[[models]]\nname = 1\n", "sandbox_provider = \n", b"\xff"])
+def test_broken_settings_are_not_edited(model, ordinary_user, workspace, content):
+    path = ordinary_user.write(workspace.config / "config.toml", content)
+    before = path.read_bytes()
+    with ModelServer([{"text": "x"}]) as server:
+        for words in (add_words(server), ["list"], ["remove", "mine"]):
+            done = model(*words)
+            assert done.returncode in (1, 2, 69) and "config.toml" in done.stderr, done.stderr
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("answer,word,code", [(status(401), "key", 69), (status(500), "500", 1),
+                                              ({"misbehave": "hang-up"}, "127.0.0.1", 1),
+                                              ({"text": "Half", "finish": None, "done": False}, "not whole", 1)])
+def test_model_that_does_not_answer(model, answer, word, code):
+    with ModelServer([answer]) as server:
+        assert model(*add_words(server)).returncode == 0
+        said(model("test", "mine", timeout=120), code, word)
+
+
+def test_certificates_that_are_believed(model, ordinary_user, workspace):
+    """--ca-file: these authorities only, and only where they are meant."""
+    certificate, key = workspace.path / "cert.pem", workspace.path / "key.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+                    "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", key, "-out", certificate],
+                   check=True, capture_output=True)
+    ordinary_user.give(certificate)
+    with ModelServer([{"text": "Here."}], tls=(certificate, key)) as server:
+        assert model(*add_words(server, "trusted"), "--ca-file", "cert.pem", cwd=workspace.path).returncode == 0
+        assert model(*add_words(server, "untrusted")).returncode == 0
+        done = model("test", "trusted", cwd=workspace.folder)
+        assert done.returncode == 0, done.stderr
+        said(model("test", "untrusted"), 1, "certificate")
+        assert len(server.requests) == 1
