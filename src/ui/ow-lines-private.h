@@ -30,7 +30,8 @@ guint    ow_lines_get_n_kept (const OwLines *self);
 const char *ow_lines_get     (const OwLines *self, guint index);
 
 /* A message: visible text of at most @max_chars characters in lines of at most @line_chars,
- * longer ones cut with "…". @cut (out) (nullable): something is missing. */
+ * longer ones cut with "…"; a word of hundreds of characters goes on in the next line, because
+ * laying one out takes seconds. @cut (out) (nullable): something is missing. */
 char    *ow_lines_clip       (const char *text, gsize line_chars, gsize max_chars,
                               gboolean *cut);
 /* All of @text, visible, for a person to judge: nothing is cut. Only where a line is longer than

@@ -11,6 +11,11 @@
  * with colours between them. */
 #define PARTIAL_MAX (OW_LINES_CHARS * 8)
 
+/* Characters of a word before it is broken. */
+#define WORD_CHARS 200
+/* The first character of scripts that break between any two letters. */
+#define UNSPACED 0x2e80
+
 struct _OwLines
 {
   GPtrArray *kept;    /* (owned) of (owned) texts */
@@ -144,6 +149,27 @@ ow_lines_get (const OwLines *self,
   return g_ptr_array_index (self->kept, index);
 }
 
+static void
+append_words (GString    *out,
+              const char *text,
+              const char *end)
+{
+  guint word = 0;
+
+  for (const char *at = text; at < end; at = g_utf8_next_char (at))
+    {
+      gunichar c = g_utf8_get_char (at);
+
+      word = c == ' ' || c == '\t' || c >= UNSPACED ? 0 : word + 1;
+      if (word > WORD_CHARS)
+        {
+          g_string_append_c (out, '\n');
+          word = 1;
+        }
+      g_string_append_unichar (out, c);
+    }
+}
+
 char *
 ow_lines_clip (const char *text,
                gsize       line_chars,
@@ -164,7 +190,7 @@ ow_lines_clip (const char *text,
       gsize chars = (gsize) g_utf8_strlen (at, end - at);
       gsize shown = MIN (chars, MIN (line_chars, left));
 
-      g_string_append_len (out, at, g_utf8_offset_to_pointer (at, (glong) shown) - at);
+      append_words (out, at, g_utf8_offset_to_pointer (at, (glong) shown));
       if (shown < chars)
         {
           g_string_append (out, "…");

@@ -3,14 +3,22 @@
 
 #include "ow-message-row-private.h"
 
+#include <string.h>
+
 #include <glib/gi18n.h>
 
 #include "ow-words-private.h"
 
 /* What a label still lays out without a stall. */
-#define LINE_CHARS 8000
+#define LINE_CHARS 4000
 #define TEXT_CHARS 60000
 #define NOTE_CHARS 300
+/* A label is laid out anew as a whole with each piece that comes: lines up to this many bytes
+ * share one. */
+#define BLOCK_BYTES 500
+/* The width that a label is measured at; without one it would be the narrowest there is, a
+ * character a line. */
+#define WIDTH_CHARS 16
 
 struct _OwMessageRow
 {
@@ -19,11 +27,77 @@ struct _OwMessageRow
   OwTranscriptItem *item; /* (owned) */
   GtkBox           *box;
   GtkImage         *icon;
-  GtkLabel         *label;
+  GtkBox           *blocks;
   GtkLabel         *note;
 };
 
 G_DEFINE_FINAL_TYPE (OwMessageRow, ow_message_row, GTK_TYPE_WIDGET)
+
+static GtkWidget *
+add_block (OwMessageRow *self)
+{
+  GtkWidget *label = gtk_label_new (NULL);
+  g_autoptr (PangoAttrList) attributes = pango_attr_list_new ();
+
+  pango_attr_list_insert (attributes, pango_attr_insert_hyphens_new (FALSE));
+  gtk_label_set_attributes (GTK_LABEL (label), attributes);
+  gtk_label_set_selectable (GTK_LABEL (label), TRUE);
+  gtk_label_set_wrap (GTK_LABEL (label), TRUE);
+  gtk_label_set_wrap_mode (GTK_LABEL (label), PANGO_WRAP_WORD_CHAR);
+  gtk_label_set_xalign (GTK_LABEL (label), 0);
+  gtk_box_append (self->blocks, label);
+  return label;
+}
+
+/* The end of the lines that share a label. */
+static const char *
+end_of_block (const char *text)
+{
+  const char *at = text;
+
+  while (*at != '\0')
+    {
+      const char *end = strchrnul (at, '\n');
+
+      if (*end == '\0' || end - text >= BLOCK_BYTES)
+        return end;
+      at = end + 1;
+    }
+  return at;
+}
+
+/* Only the labels whose text is another one are touched: of a long answer that comes in pieces
+ * the last. */
+static void
+show_text (OwMessageRow *self,
+           const char   *text)
+{
+  GtkWidget *label = gtk_widget_get_first_child (GTK_WIDGET (self->blocks));
+
+  for (const char *at = text; *at != '\0';)
+    {
+      const char *end = end_of_block (at);
+      g_autofree char *block = g_strndup (at, (gsize) (end - at));
+
+      if (label == NULL)
+        label = add_block (self);
+      if (g_strcmp0 (block, gtk_label_get_text (GTK_LABEL (label))) != 0)
+        {
+          gtk_label_set_width_chars (GTK_LABEL (label),
+                                     end - at > BLOCK_BYTES ? WIDTH_CHARS : -1);
+          gtk_label_set_text (GTK_LABEL (label), block);
+        }
+      label = gtk_widget_get_next_sibling (label);
+      at = *end == '\0' ? end : end + 1;
+    }
+  while (label != NULL)
+    {
+      GtkWidget *next = gtk_widget_get_next_sibling (label);
+
+      gtk_box_remove (self->blocks, label);
+      label = next;
+    }
+}
 
 static void
 show (OwMessageRow *self)
@@ -34,8 +108,7 @@ show (OwMessageRow *self)
   gboolean cut;
 
   text = ow_lines_clip (self->item->text->str, LINE_CHARS, TEXT_CHARS, &cut);
-  if (g_strcmp0 (text, gtk_label_get_text (self->label)) != 0)
-    gtk_label_set_text (self->label, text);
+  show_text (self, text);
   gtk_widget_set_visible (GTK_WIDGET (self->box), *text != '\0');
 
   if (self->item->note != NULL)
@@ -57,7 +130,7 @@ set_look (OwMessageRow *self)
   switch (self->item->kind)
     {
     case OW_ITEM_USER:
-      gtk_widget_add_css_class (GTK_WIDGET (self->label), "bubble");
+      gtk_widget_add_css_class (GTK_WIDGET (self->blocks), "bubble");
       gtk_widget_set_halign (widget, GTK_ALIGN_END);
       gtk_widget_set_margin_start (widget, 48);
       break;
@@ -103,7 +176,7 @@ ow_message_row_class_init (OwMessageRowClass *klass)
                                                "/org/openworker/OpenWorker/ow-message-row.ui");
   gtk_widget_class_bind_template_child (widget_class, OwMessageRow, box);
   gtk_widget_class_bind_template_child (widget_class, OwMessageRow, icon);
-  gtk_widget_class_bind_template_child (widget_class, OwMessageRow, label);
+  gtk_widget_class_bind_template_child (widget_class, OwMessageRow, blocks);
   gtk_widget_class_bind_template_child (widget_class, OwMessageRow, note);
 }
 

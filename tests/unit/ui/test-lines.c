@@ -165,6 +165,32 @@ test_clip (void)
     }
 }
 
+/* No word is longer than what is laid out in no time; text in scripts without spaces, and text
+ * with them, stays as it is. */
+static void
+test_words (void)
+{
+  g_autofree char *word = g_strnfill (100000, 'w');
+  g_autoptr (GString) spaced = g_string_new (NULL);
+  g_autoptr (GString) chinese = g_string_new (NULL);
+  g_autofree char *shown = ow_lines_clip (word, 4000, 60000, NULL);
+  g_autofree char *same = NULL;
+  g_autofree char *also = NULL;
+  g_auto (GStrv) lines = g_strsplit (shown, "\n", -1);
+
+  for (guint i = 0; lines[i] != NULL; i++)
+    g_assert_cmpint (g_utf8_strlen (lines[i], -1), <=, 201);
+  for (guint i = 0; i < 300; i++)
+    {
+      g_string_append (spaced, "word ");
+      g_string_append (chinese, "你好，");
+    }
+  same = ow_lines_clip (spaced->str, 4000, 60000, NULL);
+  also = ow_lines_clip (chinese->str, 4000, 60000, NULL);
+  g_assert_cmpstr (same, ==, spaced->str);
+  g_assert_cmpstr (also, ==, chinese->str);
+}
+
 /* What a person judges is never cut; only a break of ours is marked, on every line. */
 static void
 test_whole (void)
@@ -200,6 +226,7 @@ main (int    argc,
   g_test_add_func ("/lines/endless-line", test_endless_line);
   g_test_add_func ("/lines/many-lines", test_many_lines);
   g_test_add_func ("/lines/clip", test_clip);
+  g_test_add_func ("/lines/words", test_words);
   g_test_add_func ("/lines/U03/whole", test_whole);
   return g_test_run ();
 }
