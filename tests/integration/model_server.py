@@ -507,6 +507,9 @@ class ModelServer:
         last = max(i for i, m in enumerate(request.messages) if m["role"] == "assistant")
         results = {message["tool_call_id"]: message["content"]
                    for message in request.messages[last:] if message["role"] == "tool"}
+        # Of calls that were given no ids the results come in the order of the calls.
+        if not results.keys() & self.patterns[turn].keys():
+            results = dict(zip(self.patterns[turn], results.values()))
         return [f"the call {call} was to give {pattern!r} and gave {results.get(call)!r}"
                 for call, pattern in self.patterns[turn].items()
                 if not re.search(pattern, results.get(call) or "", re.DOTALL)]
