@@ -173,8 +173,8 @@ ow_engine_resume_begin (OwLocalEngine *self,
   resume->keep = keep;
   resume->result = result;
   if (g_hash_table_contains (self->resuming, id))
-    ow_error_set (&error, OW_ERROR_REFUSED, "The session cannot go on",
-                  "it is about to already", "Try again in a moment.");
+    ow_error_setf (&error, OW_ERROR_REFUSED, "Try again in a moment.",
+                   "Session %s cannot go on: it is about to already", id);
   else if (ow_local_engine_open_records (self, &error))
     events = ow_store_load (self->store, id, &error);
   if (events != NULL)
@@ -228,7 +228,7 @@ ow_engine_resume_session (OwLocalEngine *self,
   const char *id = ow_engine_params_need (params, "session", &error);
 
   if (id != NULL && g_hash_table_contains (self->sessions, id))
-    ow_error_set (&error, OW_ERROR_REFUSED, "The session cannot go on", "it runs already", NULL);
+    ow_error_setf (&error, OW_ERROR_REFUSED, NULL, "Session %s cannot go on: it runs already", id);
   if (error != NULL)
     g_task_return_error (task, error);
   else
