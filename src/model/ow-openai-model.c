@@ -188,8 +188,11 @@ return_turn (GTask       *task,
 {
   Completion *completion = g_task_get_task_data (task);
   g_autofree char *cut = turn->cut;
+  g_autofree char *finish = turn->finish;
 
+  /* Words of the server's that are no words of the model's. */
   turn->cut = cut != NULL ? ow_openai_key_take_out (completion->model->key, cut) : NULL;
+  turn->finish = finish != NULL ? ow_openai_key_take_out (completion->model->key, finish) : NULL;
   g_task_return_pointer (task, turn, (GDestroyNotify) ow_model_turn_free);
 }
 
