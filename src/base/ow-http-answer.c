@@ -33,7 +33,7 @@ ow_http_answer_mask (char       *text,
   /* Of "Bearer KEY" it is the key that comes back. */
   key = key != NULL ? key + 1 : secret;
   key_length = key != NULL ? strlen (key) : 0;
-  if (key_length < SECRET_MIN)
+  if (key_length < SECRET_MIN || length < key_length)
     return;
 
   while ((found = memmem (text, length, key, key_length)) != NULL)

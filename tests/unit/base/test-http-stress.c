@@ -33,7 +33,6 @@ serve_anything (Server       *server,
                 int           fd,
                 gconstpointer data)
 {
-  g_autofree char *request = NULL;
   char line[64];
   guint kind;
   ssize_t got = recv (fd, line, sizeof line - 1, MSG_PEEK);

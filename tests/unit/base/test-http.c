@@ -10,6 +10,9 @@
 #include "http-server.h"
 
 #define OK "HTTP/1.1 200 OK\r\n"
+#define BAD_KEY \
+  "HTTP/1.1 401 Bad key sk-hunter2hunter2\r\nRetry-After: sk-hunter2hunter2\r\n" \
+  "Content-Type: text/sk-hunter2hunter2\r\n\r\nBad key sk-hunter2hunter2, sk-hunter2hunter2!"
 #define HELLO OK "Content-Length: 5\r\n\r\nhello"
 
 static void
@@ -194,7 +197,6 @@ test_no_memory (gboolean in_thread)
                                           "Cache-Control: max-age=999999\r\nETag: \"1\"\r\n"
                                           "Connection: keep-alive\r\nKeep-Alive: timeout=99\r\n"
                                           "Content-Length: 5\r\n\r\nhello");
-  g_autoptr (OwHttp) http = NULL;
 
   for (guint i = 1; i <= 3; i++)
     {
@@ -355,8 +357,7 @@ test_secret_comes_back (gboolean in_thread)
 {
   const char *const answers[] = {
     "HTTP/1.1 302 Away\r\nLocation: http://x/?key=sk-hunter2hunter2\r\n\r\n",
-    "HTTP/1.1 401 Bad key sk-hunter2hunter2\r\nRetry-After: sk-hunter2hunter2\r\n"
-    "Content-Type: text/sk-hunter2hunter2\r\n\r\nBad key sk-hunter2hunter2, sk-hunter2hunter2!",
+    BAD_KEY,
     "HTTP/1.1 200 sk-hunter2hunter2\r\nContent-Encoding: sk-hunter2hunter2\r\n\r\n",
     "HTTP/1.1 200 OK\r\nTransfer-Encoding: sk-hunter2hunter2\r\n\r\n",
     "sk-hunter2hunter2\r\n\r\n",
