@@ -27,7 +27,6 @@ def test_runner_needs_no_library(runner):
 @pytest.mark.parametrize("argv,status,word", [
     ([], 2, "Usage"),
     (["no-such-command"], 2, "no command 'no-such-command'"),
-    (["desktop"], 69, "no desktop program yet"),
     (["help"], 0, "Usage"),
     (["bench"], 2, "Known: "),
     (["bench", "nothing"], 2, "Known: "),
