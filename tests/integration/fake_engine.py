@@ -6,8 +6,9 @@
         …
     fake.seen      # what was asked, as (method, params)
 
-An answer is a result, an Error, or a function of the parameters that gives one. @hello: the answer to initialize
-(None: none at all, bytes: these bytes as they are). It holds the engine's lock unless told otherwise.
+An answer is a result, an Error, or a function of the parameters that gives one. @hello: the
+answer to initialize (None: none at all, bytes: these bytes as they are). It holds the engine's lock
+unless told otherwise.
 """
 
 import fcntl

@@ -39,7 +39,8 @@ class Keyring:
 """)
 
     def start(self, argv, **options):
-        return self.account.popen(argv, env=self.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options)
+        return self.account.popen(argv, env=self.env, stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL, **options)
 
     def call(self, *words):
         done = self.account.run(["gdbus", "call", "--session", "--timeout", "10", "--dest", *words], env=self.env)

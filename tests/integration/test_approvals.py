@@ -57,8 +57,9 @@ def test_request_is_shown_as_it_is(engine, ask):
     assert (request["session"], request["level"], request["parked"]) == (session, "bubblewrap", True)
     done = engine.run("approvals")
     assert not set("\033\u202e\u200b") & set(done.stdout)
-    for words in (request["request"], "[bubblewrap]", session, "  $ printf 'a^Ib'", "> touch made\\u{202E}\\u{200B}^[[2J",
-                  "long " * 300, "cannot be seen", "waits until somebody is there"):
+    for words in (request["request"], "[bubblewrap]", session, "  $ printf 'a^Ib'",
+                  "> touch made\\u{202E}\\u{200B}^[[2J", "long " * 300, "cannot be seen",
+                  "waits until somebody is there"):
         assert words in done.stdout, done.stdout
     assert engine.run("approvals", "deny", request["request"]).returncode == 0
 

@@ -67,7 +67,8 @@ def nothing_left(workspace):
     (["approvals", "deny", "123456", "--always"], "deny REQUEST"), (["approvals", "dance"], "allow REQUEST"),
     (["model"], "add NAME"), (["model", "add"], "add NAME"), (["model", "add", "x"], "--base-url"),
     (["model", "add", "x", "--base-url", "http://127.0.0.1:1"], "--model"), (["model", "test"], "test NAME"),
-    (["model", "list", "--base-url", "http://127.0.0.1:1"], "model add"), (["model", "remove", "x", "y"], "remove NAME"),
+    (["model", "list", "--base-url", "http://127.0.0.1:1"], "model add"),
+    (["model", "remove", "x", "y"], "remove NAME"),
 ])
 def test_wrong_usage(ordinary_user, openworker, argv, words):
     done = ordinary_user.run([openworker, *argv])
@@ -236,8 +237,9 @@ def test_no_model(ordinary_user, workspace, openworker):
     check(done, 2, "--model", "openworker model add")
 
 
-@pytest.mark.parametrize("url", ["127.0.0.1", "ftp://127.0.0.1/", "http://", "http://key@127.0.0.1/", "http://127.0.0.1/?k=1",
-                                 "http://127.0.0.1/#x", "http://127.0.0.1:99999/", "http://a b/", ""])
+@pytest.mark.parametrize("url", ["127.0.0.1", "ftp://127.0.0.1/", "http://", "http://key@127.0.0.1/",
+                                 "http://127.0.0.1/?k=1", "http://127.0.0.1/#x",
+                                 "http://127.0.0.1:99999/", "http://a b/", ""])
 def test_no_address_of_a_model(ordinary_user, workspace, openworker, url):
     done = ordinary_user.run([openworker, "run", "--provider", "bubblewrap", "--folder", workspace.folder,
                               "--model", "openai:x", "--base-url", url, "Do it."])

@@ -91,8 +91,8 @@ def test_cards_of_two_calls_do_not_mix(run):
 def test_answer_is_shown_as_it_comes_and_once(ordinary_user, argv):
     pieces = [f"piece{number} " for number in range(6)]
     with ModelServer([{"text": pieces, "delay": 0.3, "usage": USAGE}]) as server:
-        process = ordinary_user.popen(argv(server), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                      stderr=subprocess.DEVNULL)
+        process = ordinary_user.popen(argv(server), stdin=subprocess.DEVNULL,
+                                      stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         seen, text = {}, b""
         while piece := os.read(process.stdout.fileno(), 4096):
             text += piece
@@ -208,8 +208,8 @@ def test_nobody_listens(ordinary_user, workspace, openworker, free_port):
 def test_interrupt_ends_an_answer_without_end(ordinary_user, argv, workspace, how):
     """U04: stop is at once, whatever the server does."""
     with ModelServer([{"text": "Begun.", "misbehave": how, "delay": 0.02}]) as server:
-        process = ordinary_user.popen(argv(server), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                      stderr=subprocess.PIPE)
+        process = ordinary_user.popen(argv(server), stdin=subprocess.DEVNULL,
+                                      stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         wait_until(lambda: server.requests, 20, "the request")
         time.sleep(0.3)
         begin = time.monotonic()

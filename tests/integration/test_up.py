@@ -142,8 +142,8 @@ def test_other_protocol(ordinary_user, openworker, hello, code, word, argv):
         said(ordinary_user.run([openworker, *argv], timeout=60), code, word)
 
 
-@pytest.mark.parametrize("hello", [None, b"SSH-2.0-OpenSSH_9.2\r\n", b"x" * (9 * 1024 * 1024), b"\x00\xff\n", b"[" * 100000,
-                                   {**HELLO, "engine": "no id"}],
+@pytest.mark.parametrize("hello", [None, b"SSH-2.0-OpenSSH_9.2\r\n", b"x" * (9 * 1024 * 1024),
+                                   b"\x00\xff\n", b"[" * 100000, {**HELLO, "engine": "no id"}],
                          ids=["silent", "garbage", "endless-line", "binary", "deep", "no-id"])
 def test_engine_that_cannot_be_joined(ordinary_user, openworker, hello):
     with FakeEngine(ordinary_user, hello=hello):
@@ -213,7 +213,8 @@ def test_host_of_others_stays(ordinary_user, workspace, openworker):
             stdout=subprocess.DEVNULL, stderr=open(err, "wb"))
         wait_until((other / "first").exists, 20, "the host's command")
         done = ordinary_user.run([openworker, "run", "--detach", "--provider", "bubblewrap", "--approve", "sandboxed",
-                                  "--folder", workspace.folder, "--model", "openai:x", "--base-url", others.url, "Do it."])
+                                  "--folder", workspace.folder, "--model", "openai:x", "--base-url", others.url,
+                                  "Do it."])
         assert done.returncode == 0, done.stderr
         wait_begun(workspace)
         ordinary_user.write(other / "end", "")
@@ -232,7 +233,8 @@ def test_host_of_others_parks_at_an_interrupt(ordinary_user, workspace, openwork
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         wait_until((workspace.runtime / "coworker/engine").exists, 20, "the engine")
         done = ordinary_user.run([openworker, "run", "--detach", "--provider", "bubblewrap", "--approve", "sandboxed",
-                                  "--folder", workspace.folder, "--model", "openai:x", "--base-url", others.url, "Do it."])
+                                  "--folder", workspace.folder, "--model", "openai:x", "--base-url", others.url,
+                                  "Do it."])
         assert done.returncode == 0, done.stderr
         wait_begun(workspace)
         assert b"stays until" in host.stderr.readline()
