@@ -6,6 +6,7 @@
 #include <glib/gi18n.h>
 
 #include "ow-answer-gate-private.h"
+#include "ow-column-layout-private.h"
 #include "ow-mnemonic-private.h"
 #include "ow-words-private.h"
 #include "ow-wrap-layout-private.h"
@@ -43,7 +44,7 @@ G_DEFINE_FINAL_TYPE (OwApprovalCard, ow_approval_card, GTK_TYPE_WIDGET)
 static const char *
 hint_of (OwApprovalCard *self)
 {
-  if (!self->gate.read)
+  if (!self->gate.read && ow_answer_gate_may_deny (&self->gate, g_get_monotonic_time ()))
     return _ ("There is more than fits. Scroll to its end to be able to allow it.");
   if (self->item->hidden)
     return _ ("It holds characters that cannot be seen. They are shown as escapes.");
@@ -93,14 +94,49 @@ take_focus (OwApprovalCard *self)
   gtk_widget_grab_focus (GTK_WIDGET (self->deny));
 }
 
+/* A text view lays its lines out little by little, and those that are missing have no height:
+ * a text far longer than its place then looks as if it had been seen whole. */
+static gboolean
+is_laid_out (OwApprovalCard *self)
+{
+  GtkTextIter at;
+  int y;
+  int height;
+
+  gtk_text_buffer_get_start_iter (gtk_text_view_get_buffer (self->subject), &at);
+  do
+    {
+      gtk_text_view_get_line_yrange (self->subject, &at, &y, &height);
+      if (height <= 0)
+        return FALSE;
+    }
+  while (gtk_text_iter_forward_line (&at));
+  return TRUE;
+}
+
+static void
+look (OwApprovalCard *self)
+{
+  GtkAdjustment *adjustment = gtk_scrolled_window_get_vadjustment (self->scroller);
+
+  if (!self->gate.read && is_laid_out (self))
+    ow_answer_gate_saw (&self->gate, gtk_adjustment_get_value (adjustment),
+                        gtk_adjustment_get_page_size (adjustment),
+                        gtk_adjustment_get_upper (adjustment));
+}
+
 static gboolean
 on_armed (gpointer user_data)
 {
   OwApprovalCard *self = user_data;
+  gboolean again = !self->gate.read && !is_laid_out (self);
 
-  self->arming = 0;
+  look (self);
   show (self);
   take_focus (self);
+  if (again)
+    return G_SOURCE_CONTINUE;
+  self->arming = 0;
   return G_SOURCE_REMOVE;
 }
 
@@ -128,13 +164,9 @@ on_active_changed (OwApprovalCard *self)
 static void
 on_scrolled (OwApprovalCard *self)
 {
-  GtkAdjustment *adjustment = gtk_scrolled_window_get_vadjustment (self->scroller);
-
   if (self->gate.read)
     return;
-  ow_answer_gate_saw (&self->gate, gtk_adjustment_get_value (adjustment),
-                      gtk_adjustment_get_page_size (adjustment),
-                      gtk_adjustment_get_upper (adjustment));
+  look (self);
   show (self);
 }
 
@@ -242,6 +274,7 @@ ow_approval_card_class_init (OwApprovalCardClass *klass)
   widget_class->map = ow_approval_card_map;
   widget_class->unmap = ow_approval_card_unmap;
   g_type_ensure (OW_TYPE_WRAP_LAYOUT);
+  g_type_ensure (OW_TYPE_COLUMN_LAYOUT);
   gtk_widget_class_set_template_from_resource (widget_class,
                                                "/org/openworker/OpenWorker/ow-approval-card.ui");
   gtk_widget_class_bind_template_child (widget_class, OwApprovalCard, title);

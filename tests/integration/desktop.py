@@ -43,8 +43,8 @@ class Window:
     def wait(self, name=None, role=None, **more):
         return self.ask("wait", name, role, **more)
 
-    def has(self, name=None, role=None, **more):
-        return "error" not in self.ask("wait", name, role, timeout=0, check=False, **more)
+    def has(self, name=None, role=None, patience=0, **more):
+        return "error" not in self.ask("wait", name, role, timeout=patience, check=False, **more)
 
     def gone(self, name=None, role=None, **more):
         return self.ask("gone", name, role, **more)
@@ -74,7 +74,11 @@ class Window:
         return x, y
 
     def choose(self, name, role="check box"):
-        self.press(name, role)
+        """Again where it moved on between being found and being pressed."""
+        for _ in range(5):
+            self.press(name, role)
+            if self.has(name, role, state="checked", patience=1):
+                return
         self.wait(name, role, state="checked")
 
     def latency(self, n=100):
