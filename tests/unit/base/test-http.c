@@ -429,7 +429,7 @@ main (int    argc,
       char **argv)
 {
   g_test_init (&argc, &argv, NULL);
-  trial_add ("/http/get", test_get);
+  trial_add ("/http/P12/asks-for-nothing", test_get);
   trial_add ("/http/post", test_post);
   trial_add ("/http/functions-decide", test_functions_decide);
   trial_add ("/http/P12/statuses", test_statuses);
