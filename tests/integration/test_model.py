@@ -115,7 +115,7 @@ def test_P08_cut_anywhere_runs_nothing(run, ordinary_user, workspace, openworker
             assert message["text"] == "I touch two files."
             asked = [event for event in events_of(done) if event["type"] == "tool-asked"]
             assert {event.get("purpose") for event in asked} <= {"instructions"}, at
-            on = ordinary_user.run([openworker, "attach", message["session"], "--say", "Go on."], timeout=60)
+            on = ordinary_user.run([openworker, "attach", message["session"], "--say", "Go on.", "--json"], timeout=60)
             assert on.returncode == 0 and "I go on." in on.stdout, on.stdout + on.stderr
             assert server.faults == []
             told_again = [told["content"] for told in server.requests[-1].messages if told["role"] == "assistant"]
