@@ -7,24 +7,23 @@
 
 #include <glib/gi18n.h>
 
+#include "ow-column-layout-private.h"
 #include "ow-words-private.h"
 
 /* What a label still lays out without a stall. */
 #define LINE_CHARS 4000
-#define TEXT_CHARS 60000
+#define TEXT_BYTES 100000
 #define NOTE_CHARS 300
 /* A label is laid out anew as a whole with each piece that comes: lines up to this many bytes
  * share one. */
 #define BLOCK_BYTES 500
-/* The width that a label is measured at; without one it would be the narrowest there is, a
- * character a line. */
-#define WIDTH_CHARS 16
 
 struct _OwMessageRow
 {
   GtkWidget         parent_instance;
 
   OwTranscriptItem *item; /* (owned) */
+  gboolean          cut;  /* a part of the text is not shown */
   GtkBox           *box;
   GtkImage         *icon;
   GtkBox           *blocks;
@@ -66,30 +65,44 @@ end_of_block (const char *text)
   return at;
 }
 
+/* What a label was made from, so that it is known when it need not be made again. */
+#define RAW "ow-raw"
+
+/* Returns whether a part of @raw is not shown. */
+static gboolean
+set_block (GtkWidget  *label,
+           const char *raw)
+{
+  gboolean cut;
+  g_autofree char *text = ow_lines_clip (raw, LINE_CHARS, TEXT_BYTES, &cut);
+
+  gtk_label_set_text (GTK_LABEL (label), text);
+  g_object_set_data_full (G_OBJECT (label), RAW, g_strdup (raw), g_free);
+  return cut;
+}
+
 /* Only the labels whose text is another one are touched: of a long answer that comes in pieces
  * the last. */
 static void
 show_text (OwMessageRow *self,
-           const char   *text)
+           const GString *text)
 {
   GtkWidget *label = gtk_widget_get_first_child (GTK_WIDGET (self->blocks));
+  const char *at = text->str;
 
-  for (const char *at = text; *at != '\0';)
+  while (*at != '\0' && at - text->str < TEXT_BYTES)
     {
       const char *end = end_of_block (at);
       g_autofree char *block = g_strndup (at, (gsize) (end - at));
 
       if (label == NULL)
         label = add_block (self);
-      if (g_strcmp0 (block, gtk_label_get_text (GTK_LABEL (label))) != 0)
-        {
-          gtk_label_set_width_chars (GTK_LABEL (label),
-                                     end - at > BLOCK_BYTES ? WIDTH_CHARS : -1);
-          gtk_label_set_text (GTK_LABEL (label), block);
-        }
+      if (g_strcmp0 (block, g_object_get_data (G_OBJECT (label), RAW)) != 0)
+        self->cut = set_block (label, block) || self->cut;
       label = gtk_widget_get_next_sibling (label);
       at = *end == '\0' ? end : end + 1;
     }
+  self->cut = self->cut || *at != '\0';
   while (label != NULL)
     {
       GtkWidget *next = gtk_widget_get_next_sibling (label);
@@ -102,21 +115,17 @@ show_text (OwMessageRow *self,
 static void
 show (OwMessageRow *self)
 {
-  g_autofree char *text = NULL;
   g_autofree char *why = NULL;
   g_autofree char *note = NULL;
-  gboolean cut;
 
-  text = ow_lines_clip (self->item->text->str, LINE_CHARS, TEXT_CHARS, &cut);
-  show_text (self, text);
-  gtk_widget_set_visible (GTK_WIDGET (self->box), *text != '\0');
-
+  show_text (self, self->item->text);
+  gtk_widget_set_visible (GTK_WIDGET (self->box), self->item->text->len > 0);
   if (self->item->note != NULL)
     {
       why = ow_words_line (self->item->note, NOTE_CHARS);
       note = g_strdup_printf (_ ("This answer was cut: %s"), why);
     }
-  else if (cut)
+  else if (self->cut)
     note = g_strdup (_ ("This text is too long to be shown whole."));
   gtk_label_set_text (self->note, note != NULL ? note : "");
   gtk_widget_set_visible (GTK_WIDGET (self->note), note != NULL);
@@ -172,6 +181,7 @@ ow_message_row_class_init (OwMessageRowClass *klass)
   GtkWidgetClass *widget_class = GTK_WIDGET_CLASS (klass);
 
   G_OBJECT_CLASS (klass)->dispose = ow_message_row_dispose;
+  g_type_ensure (OW_TYPE_COLUMN_LAYOUT);
   gtk_widget_class_set_template_from_resource (widget_class,
                                                "/org/openworker/OpenWorker/ow-message-row.ui");
   gtk_widget_class_bind_template_child (widget_class, OwMessageRow, box);

@@ -7,6 +7,7 @@
 
 #include <glib/gi18n.h>
 
+#include "ow-column-layout-private.h"
 #include "ow-words-private.h"
 
 /* Lines that a card shows before it is asked for all. */
@@ -263,6 +264,7 @@ ow_tool_card_class_init (OwToolCardClass *klass)
   G_OBJECT_CLASS (klass)->dispose = ow_tool_card_dispose;
   widget_class->map = ow_tool_card_map;
   widget_class->unmap = ow_tool_card_unmap;
+  g_type_ensure (OW_TYPE_COLUMN_LAYOUT);
   gtk_widget_class_set_template_from_resource (widget_class,
                                                "/org/openworker/OpenWorker/ow-tool-card.ui");
   gtk_widget_class_bind_template_child (widget_class, OwToolCard, icon);

@@ -13,7 +13,7 @@
 
 /* Pieces of a message or of output are shown this often: a redraw for each would cost more than
  * a tenth of a core at the speed of a quick model. */
-#define BATCH_MS 80
+#define BATCH_MS 100
 #define TITLE_CHARS 160
 #define HOST_CHARS 120
 /* A message that is longer is shown cut anyway. */
