@@ -27,5 +27,7 @@ ow_state_reach (const char *name)
   line = g_strdup_printf ("state %s\n", name);
   if (write (STDERR_FILENO, line, strlen (line)) < 0)
     return;
-  kill (getpid (), SIGSTOP);
+  /* To this thread, which is stopped here; one for the process may reach another thread first,
+   * while this one goes on for a moment. */
+  raise (SIGSTOP);
 }
