@@ -84,7 +84,7 @@ lose (OwRemoteEngine *self,
 {
   g_autoptr (OwRemoteEngine) held = g_object_ref (self);
   g_autoptr (OwEngineLines) lines = g_steal_pointer (&self->lines);
-  gboolean opening = self->opening != NULL;
+  gboolean was_open = self->engine != NULL;
   GError *error = NULL;
 
   if (lines == NULL)
@@ -94,7 +94,7 @@ lose (OwRemoteEngine *self,
   ow_error_set (&error, OW_ERROR_FAILED, "The engine cannot be joined", reason, NULL);
   finish_opening (self, error);
   end_open (self, reason);
-  if (!opening)
+  if (was_open)
     g_signal_emit (self, lost_signal, 0, reason);
 }
 
