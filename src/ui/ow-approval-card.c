@@ -257,9 +257,13 @@ static void
 ow_approval_card_dispose (GObject *object)
 {
   OwApprovalCard *self = OW_APPROVAL_CARD (object);
+  GtkWidget *child;
 
   g_clear_handle_id (&self->arming, g_source_remove);
   gtk_widget_dispose_template (GTK_WIDGET (self), OW_TYPE_APPROVAL_CARD);
+  /* Those that no member of the struct is bound to are left. */
+  while ((child = gtk_widget_get_first_child (GTK_WIDGET (self))) != NULL)
+    gtk_widget_unparent (child);
   g_clear_object (&self->item);
 
   G_OBJECT_CLASS (ow_approval_card_parent_class)->dispose (object);

@@ -122,7 +122,12 @@ on_key (OwComposer            *self,
 static void
 ow_composer_dispose (GObject *object)
 {
+  GtkWidget *child;
+
   gtk_widget_dispose_template (GTK_WIDGET (object), OW_TYPE_COMPOSER);
+  /* Those that no member of the struct is bound to are left. */
+  while ((child = gtk_widget_get_first_child (GTK_WIDGET (object))) != NULL)
+    gtk_widget_unparent (child);
 
   G_OBJECT_CLASS (ow_composer_parent_class)->dispose (object);
 }

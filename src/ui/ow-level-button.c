@@ -109,7 +109,12 @@ ow_level_button_set_facts (OwLevelButton  *self,
 static void
 ow_level_button_dispose (GObject *object)
 {
+  GtkWidget *child;
+
   gtk_widget_dispose_template (GTK_WIDGET (object), OW_TYPE_LEVEL_BUTTON);
+  /* Those that no member of the struct is bound to are left. */
+  while ((child = gtk_widget_get_first_child (GTK_WIDGET (object))) != NULL)
+    gtk_widget_unparent (child);
 
   G_OBJECT_CLASS (ow_level_button_parent_class)->dispose (object);
 }

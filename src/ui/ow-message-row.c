@@ -168,9 +168,13 @@ static void
 ow_message_row_dispose (GObject *object)
 {
   OwMessageRow *self = OW_MESSAGE_ROW (object);
+  GtkWidget *child;
 
   g_clear_object (&self->item);
   gtk_widget_dispose_template (GTK_WIDGET (self), OW_TYPE_MESSAGE_ROW);
+  /* Those that no member of the struct is bound to are left. */
+  while ((child = gtk_widget_get_first_child (GTK_WIDGET (self))) != NULL)
+    gtk_widget_unparent (child);
 
   G_OBJECT_CLASS (ow_message_row_parent_class)->dispose (object);
 }

@@ -248,10 +248,14 @@ static void
 ow_tool_card_dispose (GObject *object)
 {
   OwToolCard *self = OW_TOOL_CARD (object);
+  GtkWidget *child;
 
   g_clear_handle_id (&self->tick, g_source_remove);
   g_clear_object (&self->item);
   gtk_widget_dispose_template (GTK_WIDGET (self), OW_TYPE_TOOL_CARD);
+  /* Those that no member of the struct is bound to are left. */
+  while ((child = gtk_widget_get_first_child (GTK_WIDGET (self))) != NULL)
+    gtk_widget_unparent (child);
 
   G_OBJECT_CLASS (ow_tool_card_parent_class)->dispose (object);
 }

@@ -157,11 +157,15 @@ static void
 ow_transcript_view_dispose (GObject *object)
 {
   OwTranscriptView *self = OW_TRANSCRIPT_VIEW (object);
+  GtkWidget *child;
 
   if (self->transcript != NULL)
     g_signal_handlers_disconnect_by_data (self->transcript, self);
   g_clear_object (&self->transcript);
   gtk_widget_dispose_template (GTK_WIDGET (self), OW_TYPE_TRANSCRIPT_VIEW);
+  /* Those that no member of the struct is bound to are left. */
+  while ((child = gtk_widget_get_first_child (GTK_WIDGET (self))) != NULL)
+    gtk_widget_unparent (child);
 
   G_OBJECT_CLASS (ow_transcript_view_parent_class)->dispose (object);
 }
