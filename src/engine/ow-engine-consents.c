@@ -69,7 +69,7 @@ attend_all (OwLocalEngine *self)
 }
 
 guint
-ow_local_engine_add_face (OwLocalEngine *self)
+ow_engine_consents_add_face (OwLocalEngine *self)
 {
   OwEngineFace *face = g_new0 (OwEngineFace, 1);
   guint number = self->next_face++;
@@ -80,8 +80,8 @@ ow_local_engine_add_face (OwLocalEngine *self)
 }
 
 void
-ow_local_engine_remove_face (OwLocalEngine *self,
-                             guint          face)
+ow_engine_consents_remove_face (OwLocalEngine *self,
+                                guint          face)
 {
   if (g_hash_table_remove (self->faces, GUINT_TO_POINTER (face)))
     attend_all (self);

@@ -6,8 +6,8 @@
 #include "engine/ow-engine.h"
 
 /* Sees to it that a face gets each session's events once and in the order of their numbers, over
- * breaks and changes of the engine: what is missing is asked for by session.show. Final GObject, the
- * thread that makes it.
+ * breaks and changes of the engine: what is missing is asked for by session.show. Final
+ * GObject, the thread that makes it.
  *
  * Signals: "event" (OwEvent *event); "garbage": what the engine answered is no list of events. */
 

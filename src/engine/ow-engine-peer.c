@@ -43,7 +43,7 @@ close_peer (OwEnginePeer *self,
   ow_source_clear (&self->hello);
   ow_engine_lines_close (lines, flush);
   if (self->face != 0)
-    ow_local_engine_remove_face (self->engine, self->face);
+    ow_engine_consents_remove_face (self->engine, self->face);
   self->face = 0;
   g_signal_emit (self, gone_signal, 0);
 }
@@ -310,7 +310,7 @@ say_hello (OwEnginePeer       *self,
   else
     {
       ow_source_clear (&self->hello);
-      self->face = ow_local_engine_add_face (self->engine);
+      self->face = ow_engine_consents_add_face (self->engine);
       write_message (self, message->id,
                      ow_rpc_result (json_incref (message->id),
                                     json_pack ("{s:i, s:s, s:s, s:i, s:s}",
@@ -377,7 +377,7 @@ on_ended (const char *reason,
     }
   /* It has closed its half and may still read; nobody is there any more who could answer. */
   self->ending = TRUE;
-  ow_local_engine_remove_face (self->engine, self->face);
+  ow_engine_consents_remove_face (self->engine, self->face);
 }
 
 static void

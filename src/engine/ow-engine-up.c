@@ -250,8 +250,8 @@ on_checked (GObject      *source,
   else
     {
       self->fallback = OW_PROVIDER_DIRECT;
-      ow_local_engine_add_notice (self, "NOT PROTECTED: commands run directly on this machine, with "
-                                  "the same access as your user account, because no sandbox can "
+      ow_local_engine_add_notice (self, "NOT PROTECTED: commands run directly on this machine, "
+                                  "with the same access as your user account, because no sandbox can "
                                   "be used here. %s", error->message);
     }
   finish (task);

@@ -62,10 +62,10 @@ void         ow_local_engine_command_as_async (OwLocalEngine       *self,
                                                gpointer             user_data);
 /* The face whose command @task is. */
 guint        ow_local_engine_get_face         (GTask               *task);
-guint        ow_local_engine_add_face         (OwLocalEngine       *self);
+guint        ow_engine_consents_add_face         (OwLocalEngine       *self);
 /* What it watched is forgotten. */
-void         ow_local_engine_remove_face      (OwLocalEngine       *self,
-                                               guint                face);
+void         ow_engine_consents_remove_face      (OwLocalEngine       *self,
+                                                  guint                face);
 /* @host is static. */
 void         ow_local_engine_set_host         (OwLocalEngine       *self,
                                                const char          *host);

@@ -450,7 +450,7 @@ ow_local_engine_init (OwLocalEngine *self)
   self->faces = g_hash_table_new_full (NULL, NULL, NULL, ow_engine_face_free);
   self->host = "command";
   self->since = g_date_time_format (now, "%Y-%m-%dT%H:%M:%SZ");
-  ow_local_engine_add_face (self);
+  ow_engine_consents_add_face (self);
 }
 
 OwLocalEngine *

@@ -195,7 +195,7 @@ def test_errors_carry_their_kind(engine):
                 ("session.resume", {"session": "nosuch"}, -32001, "nosuch")]:
             with pytest.raises(EngineError) as caught:
                 client.command(method, params)
-            assert (caught.value.code, word in caught.value.message) == (code, True), caught.value.message
+            assert caught.value.code == code and word in caught.value.message, caught.value.message
 
 
 def test_once_over_a_reconnect(engine, ordinary_user, workspace):

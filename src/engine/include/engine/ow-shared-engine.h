@@ -6,10 +6,11 @@
 #include "engine/ow-engine.h"
 
 /* The engine that a face uses: this process's own, in a thread of its own, when there is none
- * yet, else as a client of the one there is. When the one that is joined goes away, it joins or becomes the next:
- * events then go on from the last number seen.
+ * yet, else as a client of the one there is. When the one that is joined goes away, it joins or
+ * becomes the next: events then go on from the last number seen.
  *
- * Signals: "event" (of OwEngine); "changed": the role or the notice is another one.
+ * Signals: "event" (of OwEngine); "changed": the role, the notice or the number of
+ * sessions that run is another one.
  * The main thread; callbacks come there. */
 
 #define OW_TYPE_SHARED_ENGINE (ow_shared_engine_get_type ())
@@ -18,7 +19,7 @@ G_DECLARE_FINAL_TYPE (OwSharedEngine, ow_shared_engine, OW, SHARED_ENGINE, GObje
 typedef enum {
   OW_FACE_WINDOW,   /* may be the engine */
   OW_FACE_COMMAND,  /* may be the engine */
-  OW_FACE_VISITOR,  /* a short command: joins one that is there, else works alone without being one */
+  OW_FACE_VISITOR,  /* a short command: joins one that is there, else works alone and is none */
   OW_FACE_CLIENT,   /* joins one that is there, or fails (OW_ERROR_REFUSED) */
   OW_FACE_UP,       /* has to be the engine (OW_ERROR_REFUSED when there is one), REQ-M01 */
 } OwFaceKind;
