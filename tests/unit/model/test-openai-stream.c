@@ -338,6 +338,29 @@ test_broken (void)
   g_assert_cmpuint (json_array_size (over->tool_calls), ==, 1);
 }
 
+/* The end of a body that is whole is not the end of an answer: only the server can say that, also
+ * where what came so far looks whole. */
+static void
+test_clean_end (void)
+{
+  static const char * const bodies[] = {
+    CALL ("\"{\\\"cmd\\\": \\\"rm -r\""),
+    CALL ("\"{\\\"cmd\\\": \\\"rm -r x\\\"}\""),
+    TEXT CALL ("\"{}\"") DONE,
+    CALL ("\"{}\"") "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n",
+    CALL ("\"{}\"") "data: {\"choices\":[{\"delta\":{},\"finish_reason\":null}]}\n\n" DONE,
+    CALL ("\"{}\"") "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"\"}]}\n\n" DONE,
+  };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (bodies); i++)
+    {
+      g_autoptr (OwModelTurn) turn = read_stream (bodies[i], strlen (bodies[i]), 6, NULL, NULL);
+
+      g_assert_cmpstr (turn->cut, ==, "It ended without saying that it is at its end.");
+      check_next_request (turn);
+    }
+}
+
 /* Odd, and well all the same. */
 static void
 test_odd (void)
@@ -526,6 +549,7 @@ main (int   argc,
   g_test_add_func ("/openai-stream/P08/bad", test_bad);
   g_test_add_func ("/openai-stream/P08/nothing", test_nothing);
   g_test_add_func ("/openai-stream/A39/broken", test_broken);
+  g_test_add_func ("/openai-stream/A39/clean-end", test_clean_end);
   g_test_add_func ("/openai-stream/odd", test_odd);
   g_test_add_func ("/openai-stream/ids", test_ids);
   g_test_add_func ("/openai-stream/P08/floods", test_floods);
