@@ -3,6 +3,8 @@
 
 #include "ow-approval-card-private.h"
 
+#include <string.h>
+
 #include <glib/gi18n.h>
 
 #include "ow-answer-gate-private.h"
@@ -13,6 +15,11 @@
 
 /* A line that is longer is broken by us, with marks (ow_lines_whole). */
 #define LINE_CHARS 2000
+
+/* A text of more lines than this, of so many characters at most, does not fit: its place is as
+ * high as it may be from the start, and does not shrink while its lines are laid out. */
+#define FIT_LINES 12
+#define FIT_CHARS 60
 
 struct _OwApprovalCard
 {
@@ -343,6 +350,21 @@ set_subject (OwApprovalCard *self,
   gtk_text_buffer_apply_tag (buffer, tag, &start, &end);
 }
 
+static gboolean
+is_long (const char *text)
+{
+  guint lines = 0;
+
+  for (const char *at = text; *at != '\0' && lines <= FIT_LINES; lines++)
+    {
+      const char *end = strchrnul (at, '\n');
+
+      lines += (guint) MIN ((gsize) (end - at) / FIT_CHARS, FIT_LINES);
+      at = *end == '\0' ? end : end + 1;
+    }
+  return lines > FIT_LINES;
+}
+
 static void
 fill (OwApprovalCard   *self,
       OwTranscriptItem *item)
@@ -357,6 +379,9 @@ fill (OwApprovalCard   *self,
   gtk_widget_add_css_class (GTK_WIDGET (self->level), ow_words_level_class (item->level));
   set_subject (self, text);
   self->gate.read = *text == '\0';
+  if (is_long (text))
+    gtk_scrolled_window_set_min_content_height (
+      self->scroller, gtk_scrolled_window_get_max_content_height (self->scroller));
   self->gate.done = !item->open || item->sent;
   gtk_widget_set_visible (GTK_WIDGET (self->level), !limit);
   if (limit)

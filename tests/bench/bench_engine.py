@@ -50,6 +50,18 @@ class Screen:
         self.x11.XFree(image)
         return pixel & 0xffffff == 0
 
+    def column(self):
+        """What stands in the middle of the transcript, from its top to its bottom."""
+        image = ctypes.c_void_p(self.x11.XGetImage(
+            self.display, self.root, 600, 60, 1, 660, ctypes.c_ulong(0xffffff), 2))
+        pixels = [self.x11.XGetPixel(image, 0, y) for y in range(660)]
+        self.x11.XFree(image)
+        return pixels
+
+    def press(self, x, y):
+        subprocess.run(["xdotool", "mousemove", str(x), str(y), "click", "1"], check=True,
+                       env={**os.environ, "DISPLAY": self.name})
+
     def end(self):
         self.x11.XCloseDisplay(self.display)
         self.process.terminate()
@@ -132,10 +144,15 @@ def measure_stream(build, environment, screen, figures):
         subprocess.run([program, "run", "--detach", "--provider", "direct", "--folder", folder,
                         "--model", "openai:bench", "--base-url", server.url, "Speak."],
                        env=environment, check=True, stdout=subprocess.DEVNULL)
-        time.sleep(2)
-        before = cpu_seconds(window.pid)
+        time.sleep(1)
+        # The only session of the list; no words are shown before it is chosen.
+        screen.press(130, 80)
+        time.sleep(1)
+        seen, before = screen.column(), cpu_seconds(window.pid)
         time.sleep(SECONDS)
         figures["stream_cpu"] = (cpu_seconds(window.pid) - before) / SECONDS * 100
+        if screen.column() == seen:
+            raise RuntimeError("the window did not show what the model said")
         stop(window)
         stop(up)
 

@@ -98,7 +98,7 @@ def test_U03_hidden_part_of_a_question_must_be_scrolled_to(ordinary_user, worksp
         assert not (workspace.folder / "hidden").exists()
         at = window.ask("extents", "What would be done", "text")
         desktop.xdotool("mousemove", "--window", window.top(), str(at["x"] + 50), str(at["y"] + 50),
-                        "click", "--repeat", "150", "--delay", "5", "5")
+                        "click", "--repeat", "200", "--delay", "5", "5")
         window.wait("Allow once", "push button", state="sensitive")
         window.click("Allow once")
         wait_text(window, "Done.")
