@@ -207,7 +207,7 @@ ask_to_quit (OwApplication *self,
                                     "%u sessions run in this program.", n), n);
   dialog = ADW_MESSAGE_DIALOG (adw_message_dialog_new (self->window, _ ("Quit OpenWorker?"), body));
   adw_message_dialog_add_responses (dialog, "cancel", _ ("_Cancel"), "keep",
-                                    _ ("_Close the window, keep running"), "stop",
+                                    _ ("_Keep running"), "stop",
                                     _ ("_Stop and quit"), NULL);
   adw_message_dialog_set_response_appearance (dialog, "stop", ADW_RESPONSE_DESTRUCTIVE);
   adw_message_dialog_set_default_response (dialog, "cancel");
@@ -216,6 +216,8 @@ ask_to_quit (OwApplication *self,
   g_signal_connect_object (dialog, "response", G_CALLBACK (on_quit_response), self,
                            G_CONNECT_SWAPPED);
   gtk_window_present (GTK_WINDOW (dialog));
+  /* Enter must not hit what destroys, where the buttons stand below each other. */
+  gtk_window_set_focus (GTK_WINDOW (dialog), gtk_window_get_default_widget (GTK_WINDOW (dialog)));
 }
 
 static void

@@ -83,6 +83,8 @@ action_delete (GtkWidget  *widget,
   g_signal_connect_object (dialog, "response", G_CALLBACK (on_delete_response), self,
                            G_CONNECT_SWAPPED);
   gtk_window_present (GTK_WINDOW (dialog));
+  /* Enter must not hit what destroys, where the buttons stand below each other. */
+  gtk_window_set_focus (GTK_WINDOW (dialog), gtk_window_get_default_widget (GTK_WINDOW (dialog)));
 }
 
 static void
