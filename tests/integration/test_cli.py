@@ -206,7 +206,7 @@ def test_nobody_listens(ordinary_user, workspace, openworker, free_port):
 
 @pytest.mark.parametrize("how", ["endless", "silent", "silent-after", "comments", "endless-call"])
 def test_interrupt_ends_an_answer_without_end(ordinary_user, argv, workspace, how):
-    """U04: stop is at once, whatever the server does."""
+    """Stop is at once, whatever the server does."""
     with ModelServer([{"text": "Begun.", "misbehave": how, "delay": 0.02}]) as server:
         process = ordinary_user.popen(argv(server), stdin=subprocess.DEVNULL,
                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
