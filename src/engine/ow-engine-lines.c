@@ -41,7 +41,9 @@ static void read_more (OwEngineLines *self);
 static void
 forget_waiting (OwEngineLines *self)
 {
-  explicit_bzero (self->waiting->data, self->waiting->len);
+  /* An array that never held anything has no bytes either. */
+  if (self->waiting->len > 0)
+    explicit_bzero (self->waiting->data, self->waiting->len);
   g_byte_array_set_size (self->waiting, 0);
   self->taken = 0;
 }
