@@ -13,7 +13,7 @@
 
 #define N_STREAMS 1000
 #define N_CUT 20
-#define MAX_CUT_BYTES 3000
+#define MAX_CUT_BYTES 1800
 
 static void
 on_text (const char *text,
@@ -178,7 +178,7 @@ test_cut (void)
 
   for (guint32 seed = 1; done < N_CUT; seed++)
     {
-      g_autoptr (Stream) stream = streams_make (seed, 2, 8);
+      g_autoptr (Stream) stream = streams_make (seed, 2, 6);
       g_autofree char *last = NULL;
 
       g_assert_cmpuint (seed, <, 100000);
