@@ -224,6 +224,7 @@ test_no_circle (void)
     }
   answer (engine);
   g_assert_cmpuint (engine->asked, <=, 4);
+  g_assert_null (ow_session_feed_get_error (feed));
 }
 
 static void
