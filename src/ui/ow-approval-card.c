@@ -16,10 +16,9 @@
 /* A line that is longer is broken by us, with marks (ow_lines_whole). */
 #define LINE_CHARS 2000
 
-/* A text of more lines than this, of so many characters at most, does not fit: its place is as
- * high as it may be from the start, and does not shrink while its lines are laid out. */
-#define FIT_LINES 12
-#define FIT_CHARS 60
+/* Characters that the narrowest card has room for in a line, and what is around the lines. */
+#define LINE_FITS 80
+#define FRAME_HEIGHT 16
 
 struct _OwApprovalCard
 {
@@ -350,19 +349,28 @@ set_subject (OwApprovalCard *self,
   gtk_text_buffer_apply_tag (buffer, tag, &start, &end);
 }
 
-static gboolean
-is_long (const char *text)
+/* The height for @text, guessed from its lines: what a text view asks for changes while it lays
+ * them out, and its place must not shrink under what a person reads. */
+static int
+guess_height (OwApprovalCard *self,
+              const char     *text)
 {
-  guint lines = 0;
+  PangoContext *context = gtk_widget_get_pango_context (GTK_WIDGET (self->subject));
+  PangoFontMetrics *metrics = pango_context_get_metrics (context, NULL, NULL);
+  int line = PANGO_PIXELS_CEIL (pango_font_metrics_get_height (metrics)) + 1;
+  int most = gtk_scrolled_window_get_max_content_height (self->scroller);
+  int height = FRAME_HEIGHT;
 
-  for (const char *at = text; *at != '\0' && lines <= FIT_LINES; lines++)
+  pango_font_metrics_unref (metrics);
+  for (const char *at = text; *at != '\0' && height < most;)
     {
       const char *end = strchrnul (at, '\n');
+      gsize rows = 1 + (gsize) (end - at) / LINE_FITS;
 
-      lines += (guint) MIN ((gsize) (end - at) / FIT_CHARS, FIT_LINES);
+      height += line * (int) MIN (rows, 100);
       at = *end == '\0' ? end : end + 1;
     }
-  return lines > FIT_LINES;
+  return MIN (height, most);
 }
 
 static void
@@ -379,10 +387,7 @@ fill (OwApprovalCard   *self,
   gtk_widget_add_css_class (GTK_WIDGET (self->level), ow_words_level_class (item->level));
   set_subject (self, text);
   self->gate.read = *text == '\0';
-  if (is_long (text))
-    gtk_scrolled_window_set_min_content_height (
-      self->scroller, gtk_scrolled_window_get_max_content_height (self->scroller));
-  self->gate.done = !item->open || item->sent;
+  gtk_scrolled_window_set_min_content_height (self->scroller, guess_height (self, text));
   gtk_widget_set_visible (GTK_WIDGET (self->level), !limit);
   if (limit)
     gtk_button_set_label (self->once, _ ("_Go on"));
