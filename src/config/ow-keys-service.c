@@ -6,9 +6,9 @@
 #include <libsecret/secret.h>
 #include <string.h>
 
+#include "base/ow-secret.h"
 #include "base/ow-source.h"
 #include "ow-keys-bus-private.h"
-#include "ow-keys-page-private.h"
 
 #define OW_TYPE_KEYS_SERVICE (ow_keys_service_get_type ())
 G_DECLARE_FINAL_TYPE (OwKeysService, ow_keys_service, OW, KEYS_SERVICE, SecretService)
@@ -118,7 +118,7 @@ outcome_free (gpointer data)
 {
   Outcome *outcome = data;
 
-  ow_keys_page_free (outcome->key);
+  ow_secret_free (outcome->key);
   g_free (outcome);
 }
 
@@ -164,7 +164,7 @@ finish (GTask      *task,
 
   if (!end (task))
     {
-      ow_keys_page_free (key);
+      ow_secret_free (key);
       return;
     }
 
@@ -257,7 +257,7 @@ on_secret (GObject      *source,
   /* Other programs store the end of the line with the key. */
   while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r'))
     length--;
-  finish (task, OW_KEY_KEYRING, ow_keys_page_new (text, length));
+  finish (task, OW_KEY_KEYRING, ow_secret_new (text, length));
 }
 
 static void
@@ -524,6 +524,6 @@ ow_keys_service_store_finish (GAsyncResult  *result,
   char *key = NULL;
   gboolean ok = ow_keys_service_lookup_finish (result, state, &key, error);
 
-  ow_keys_page_free (key);
+  ow_secret_free (key);
   return ok;
 }

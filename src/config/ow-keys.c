@@ -6,12 +6,11 @@
 #include <string.h>
 
 #include "base/ow-error.h"
+#include "base/ow-secret.h"
 #include "ow-base-url-private.h"
-#include "ow-keys-page-private.h"
 #include "ow-keys-service-private.h"
 
 #define VARIABLE  "OPENWORKER_API_KEY"
-#define MAX_BYTES 8192
 #define SILENT_MS 5000
 
 typedef struct {
@@ -55,26 +54,11 @@ ow_key_state_describe (OwKeyState state)
   return state_texts[state].sentence;
 }
 
-/* NULL, or why it is none. What is a header's value must not be able to end the header. */
-static const char *
-find_fault (const char *key)
-{
-  if (*key == '\0')
-    return "it is empty";
-  if (strlen (key) > MAX_BYTES)
-    return "it is longer than 8,192 characters";
-  for (const char *p = key; *p != '\0'; p++)
-    if (*p <= ' ' || *p >= 0x7f)
-      return "it has a space, a line end or a character that is not ASCII, and keys have none";
-
-  return NULL;
-}
-
 gboolean
 ow_keys_check (const char  *key,
                GError     **error)
 {
-  const char *why = find_fault (key);
+  const char *why = ow_secret_find_fault (key);
 
   if (why != NULL)
     ow_error_set (error, OW_ERROR_USAGE, "This cannot be a key", why,
@@ -94,9 +78,9 @@ take_entry (char *entry)
     value[--length] = '\0';
   if (length > 0 && environment_key == NULL && !environment_refused)
     {
-      environment_refused = find_fault (value) != NULL;
+      environment_refused = ow_secret_find_fault (value) != NULL;
       if (!environment_refused)
-        environment_key = ow_keys_page_new (value, length);
+        environment_key = ow_secret_new (value, length);
     }
   explicit_bzero (entry, strlen (VARIABLE "=") + length);
 }
@@ -128,7 +112,7 @@ ow_keys_check_environment (GError **error)
 void
 ow_keys_free (char *key)
 {
-  ow_keys_page_free (key);
+  ow_secret_free (key);
 }
 
 typedef struct {
@@ -157,7 +141,7 @@ return_found (GTask      *task,
   if (key == NULL && environment_key != NULL)
     {
       found->state = OW_KEY_ENVIRONMENT;
-      found->key = ow_keys_page_new (environment_key, strlen (environment_key));
+      found->key = ow_secret_new (environment_key, strlen (environment_key));
     }
   g_task_return_pointer (task, found, found_free);
 }
@@ -178,7 +162,7 @@ on_looked_up (GObject      *source,
       return;
     }
   /* What another program put there is no better than what a person types. */
-  if (key != NULL && find_fault (key) != NULL)
+  if (key != NULL && ow_secret_find_fault (key) != NULL)
     {
       g_clear_pointer (&key, ow_keys_free);
       state = OW_KEY_NONE;

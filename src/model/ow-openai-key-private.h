@@ -5,13 +5,11 @@
 
 #include <glib.h>
 
-/* The one place where a model's key is kept: memory of its own that is left out of core dumps
- * and, where the machine lets it, out of swap, and wiped before it is given back. One owner. */
+/* A model's key as it goes out, in pages of its own (base/ow-secret.h). One owner. */
 
 typedef struct _OwOpenaiKey OwOpenaiKey;
 
-/* NULL with OW_ERROR_USAGE for what cannot be a key: it would not pass as a header. No message
- * holds any of it. */
+/* NULL with OW_ERROR_USAGE for what cannot be a key. No message holds any of it. */
 OwOpenaiKey *ow_openai_key_new  (const char *key, GError **error);
 void         ow_openai_key_free (OwOpenaiKey *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (OwOpenaiKey, ow_openai_key_free)

@@ -2,8 +2,10 @@
  * SPDX-FileCopyrightText: The OpenWorker authors */
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/ow-error.h"
+#include "base/ow-secret.h"
 #include "model/ow-model.h"
 #include "ow-openai-key-private.h"
 #include "ow-openai-retry-private.h"
@@ -145,13 +147,34 @@ test_options (void)
     }
 }
 
-/* The pages of the key are left out of core dumps, and gone with it. */
+/* The longest key that can be stored can be sent, and nothing longer. */
+static void
+test_longest_key (void)
+{
+  g_autofree char *key = g_strnfill (8193, 'k');
+  OwModelOptions options = { .name = "openai:m", .key = key };
+  g_autoptr (GError) error = NULL;
+  g_autoptr (OwModel) model = NULL;
+
+  g_assert_null (ow_model_new (&options, &error));
+  g_assert_error (error, OW_ERROR, OW_ERROR_USAGE);
+  g_assert_nonnull (strstr (error->message, "longer than 8,192 characters"));
+  g_clear_error (&error);
+  key[8192] = '\0';
+  g_assert_null (ow_secret_find_fault (key));
+  model = ow_model_new (&options, &error);
+  g_assert_no_error (error);
+  g_assert_nonnull (model);
+}
+
+/* The pages of the key are left out of core dumps, empty in a child, and gone with it. */
 static void
 test_key (void)
 {
   g_autoptr (OwOpenaiKey) key = ow_openai_key_new (KEY, NULL);
   const char *header = ow_openai_key_get_header (key);
-  g_autofree char *start = g_strdup_printf ("%" G_GSIZE_MODIFIER "x-", (gsize) header);
+  gsize page = (gsize) header / (gsize) sysconf (_SC_PAGESIZE) * (gsize) sysconf (_SC_PAGESIZE);
+  g_autofree char *start = g_strdup_printf ("%" G_GSIZE_MODIFIER "x-", page);
   g_autofree char *maps = NULL;
   g_autofree char *after = NULL;
   g_autofree char *taken = ow_openai_key_take_out (key, "a " KEY KEY " b");
@@ -168,6 +191,7 @@ test_key (void)
   flags = strstr (entry, "VmFlags:");
   g_assert_nonnull (flags);
   g_assert_true (strstr (flags, " dd ") != NULL && strstr (flags, " dd ") < strchr (flags, '\n'));
+  g_assert_true (strstr (flags, " wf ") != NULL && strstr (flags, " wf ") < strchr (flags, '\n'));
   g_clear_pointer (&key, ow_openai_key_free);
   g_assert_true (g_file_get_contents ("/proc/self/smaps", &after, NULL, NULL));
   g_assert_null (strstr (after, start));
@@ -181,6 +205,7 @@ main (int   argc,
   g_test_add_func ("/openai-options/waits", test_waits);
   g_test_add_func ("/openai-options/addresses", test_addresses);
   g_test_add_func ("/openai-options/options", test_options);
+  g_test_add_func ("/openai-options/longest-key", test_longest_key);
   g_test_add_func ("/openai-options/S22/key", test_key);
   return g_test_run ();
 }

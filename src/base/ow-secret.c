@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: The OpenWorker authors */
 
-#include "ow-keys-page-private.h"
+#include "base/ow-secret.h"
 
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#define MAX_KEY_BYTES 8192
 
 /* Stands at the start of the first page; the text follows. */
 typedef struct {
@@ -13,8 +15,7 @@ typedef struct {
 } Head;
 
 char *
-ow_keys_page_new (const char *text,
-                  gsize       length)
+ow_secret_alloc (gsize length)
 {
   gsize page = (gsize) sysconf (_SC_PAGESIZE);
   gsize mapped;
@@ -33,21 +34,45 @@ ow_keys_page_new (const char *text,
   madvise (head, mapped, MADV_WIPEONFORK);
   mlock (head, mapped);
   head->mapped = mapped;
-  memcpy (head + 1, text, length);
 
   return (char *) (head + 1);
 }
 
-void
-ow_keys_page_free (char *text)
+char *
+ow_secret_new (const char *text,
+               gsize       length)
 {
-  Head *head = (Head *) text;
+  char *secret = ow_secret_alloc (length);
+
+  if (secret != NULL)
+    memcpy (secret, text, length);
+  return secret;
+}
+
+void
+ow_secret_free (char *secret)
+{
+  Head *head = (Head *) secret;
   gsize mapped;
 
-  if (text == NULL)
+  if (secret == NULL)
     return;
 
   mapped = (--head)->mapped;
   explicit_bzero (head, mapped);
   munmap (head, mapped);
+}
+
+const char *
+ow_secret_find_fault (const char *key)
+{
+  if (*key == '\0')
+    return "it is empty";
+  if (strlen (key) > MAX_KEY_BYTES)
+    return "it is longer than 8,192 characters";
+  for (const char *p = key; *p != '\0'; p++)
+    if (!g_ascii_isgraph (*p))
+      return "it has a space, a line end or a character that is not ASCII, and keys have none";
+
+  return NULL;
 }
