@@ -19,6 +19,7 @@
 /* Characters that the narrowest card has room for in a line, and what is around the lines. */
 #define LINE_FITS 80
 #define FRAME_HEIGHT 16
+#define BAR_HEIGHT 60
 
 struct _OwApprovalCard
 {
@@ -373,6 +374,17 @@ guess_height (OwApprovalCard *self,
   return MIN (height, most);
 }
 
+/* A scrollbar is higher than a few lines. */
+static void
+set_height (OwApprovalCard *self,
+            int             height)
+{
+  if (height < BAR_HEIGHT)
+    gtk_scrolled_window_set_policy (self->scroller, GTK_POLICY_NEVER, GTK_POLICY_NEVER);
+  else
+    gtk_scrolled_window_set_min_content_height (self->scroller, height);
+}
+
 static void
 fill (OwApprovalCard   *self,
       OwTranscriptItem *item)
@@ -387,7 +399,7 @@ fill (OwApprovalCard   *self,
   gtk_widget_add_css_class (GTK_WIDGET (self->level), ow_words_level_class (item->level));
   set_subject (self, text);
   self->gate.read = *text == '\0';
-  gtk_scrolled_window_set_min_content_height (self->scroller, guess_height (self, text));
+  set_height (self, guess_height (self, text));
   gtk_widget_set_visible (GTK_WIDGET (self->level), !limit);
   if (limit)
     gtk_button_set_label (self->once, _ ("_Go on"));

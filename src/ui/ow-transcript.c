@@ -89,6 +89,23 @@ append (OwTranscript     *self,
   return item;
 }
 
+static void
+take_away (OwTranscript     *self,
+           OwTranscriptItem *item)
+{
+  guint index;
+
+  if (!g_ptr_array_find (self->items, item, &index))
+    return;
+  g_hash_table_remove (self->dirty, item);
+  g_hash_table_remove (self->calls, item->id);
+  g_ptr_array_remove_index (self->items, index);
+  if (index >= self->told)
+    return;
+  self->told--;
+  g_list_model_items_changed (G_LIST_MODEL (self), index, 1, 0);
+}
+
 /* What was appended already has another look now. */
 static void
 changed (OwTranscript     *self,
@@ -266,12 +283,29 @@ add_output (OwTranscript *self,
   changed_soon (self, item);
 }
 
+/* Most projects have no instructions of their own, and then there is nothing to tell. */
+static gboolean
+is_absent (const OwTranscriptItem *item,
+           OwEvent                *event)
+{
+  const char *result = ow_event_get_string (event, "result");
+
+  return item->instructions && result != NULL &&
+         g_strcmp0 (ow_event_get_string (event, "outcome"), "failed") == 0 &&
+         g_str_has_prefix (result, "There is nothing at ");
+}
+
 static void
 end_call (OwTranscript *self,
           OwEvent      *event)
 {
   OwTranscriptItem *item = need_call (self, event);
 
+  if (is_absent (item, event))
+    {
+      take_away (self, item);
+      return;
+    }
   item->state = OW_CALL_ENDED;
   item->duration_ms = ow_event_get_int (event, "duration_ms", 0);
   ow_transcript_item_set (&item->level, ow_event_get_string (event, "level"));

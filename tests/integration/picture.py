@@ -21,22 +21,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import conftest  # noqa: E402
 import windows  # noqa: E402
 from desktop import Desktop  # noqa: E402
+from engines import Up  # noqa: E402
 from model_server import ModelServer, calls  # noqa: E402
 
-PARSER = """DAYS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
-
-
-def parse_day(day, month):
-    if not 1 <= month <= 12:
-        raise ParseError(f"there is no month {month}")
-    if day > DAYS[month - 1]:
+PARSER = """def parse_day(day, month):
+    if day > days_in(month):
         raise SystemError("day out of range")
-    return day
 """
 TESTS = """#!/bin/sh
 grep -q 'raise ParseError(f"{month} has no day {day}")' src/parser.py && exec echo '42 passed in 0.41s'
-echo 'FAILED tests/test_dates.py::test_feb - SystemError: day out of range'
-echo '1 failed, 41 passed in 0.38s'
+echo 'FAILED tests/test_dates.py::test_feb - SystemError: day out of range (41 passed)'
 exit 1
 """
 TASK = "Fix the date parser: “31 Feb” is a crash"
@@ -44,10 +38,8 @@ TURNS = [
     calls(("grep", {"pattern": "parse_day", "path": "src"}), text="I’ll look at the parser and its tests first."),
     calls(("shell", {"command": "./run-tests -q"})),
     calls(("edit", {"path": "src/parser.py", "old_text": '        raise SystemError("day out of range")',
-                    "new_text": '        raise ParseError(f"{month} has no day {day}")'}),
-          text="A day that a month does not have is an error of the text, not of the system."),
-    calls(("shell", {"command": "git commit -qam 'Refuse a day that its month does not have'"}),
-          text="That was it. May I commit it?", usage=True),
+                    "new_text": '        raise ParseError(f"{month} has no day {day}")'})),
+    calls(("shell", {"command": "./run-tests -q && git commit -qam 'No crash for a day that is none'"}), usage=True),
 ]
 
 
@@ -72,14 +64,26 @@ def earlier(account, openworker, title):
                      "bubblewrap", "--model", "openai:demo", "--base-url", model.url, title])
 
 
+def allow_tests(account, programs, dates):
+    """Somebody allowed the tests for good before."""
+    with ModelServer([TURNS[1], {"text": "Done."}]) as model:
+        up = Up(account, programs / "openworker")
+        session = up.detach(model, folder=dates, approve="ask", task="Port tests to pytest")
+        request = up.wait_request()[0]["request"]
+        assert up.run("approvals", "allow", request, "--always").returncode == 0
+        up.wait_end(session)
+        up.stop()
+
+
 def take(account, dates, programs, names, target):
     program = programs / "openworker-desktop"
-    for title in ("Port tests to pytest", "Why is CI slow?", "Release notes 2.4"):
+    allow_tests(account, programs, dates)
+    for title in ("Why is CI slow?", "Release notes 2.4"):
         earlier(account, programs / "openworker", title)
     with ModelServer(TURNS) as model, Desktop(account, account.workspace) as desktop:
         window = desktop.start(program)
         windows.start_session(window, dates, model, TASK, name="claude-sonnet")
-        for last in ("$ ./run-tests", "SystemError"):
+        for last in ("SystemError",):
             window.wait("What would be done", "text", contains=last)
             windows.card(window)
             desktop.screenshot("before")
