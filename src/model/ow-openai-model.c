@@ -324,7 +324,7 @@ on_status (GTask              *task,
   if (ow_openai_retry_is_worth (answer->status) && !ow_openai_status_is_final (answer) &&
       wait_and_try_again (task, after_ms))
     return;
-  message = ow_openai_status_find_message (answer);
+  message = ow_openai_status_find_message (answer, self->key);
   ow_openai_status_set_error (&error, answer, message, self->name, self->base_url,
                               self->key != NULL, completion->tries);
   return_error (task, error);
@@ -412,6 +412,7 @@ try_once (GTask *task)
   completion->n_chunks = 0;
   ow_openai_stream_free (completion->stream);
   completion->stream = ow_openai_stream_new (completion->text, completion->text_data);
+  ow_openai_stream_set_key (completion->stream, self->key);
   ow_http_send_async (self->http, &request, on_head, on_data, completion,
                       g_task_get_cancellable (task), on_sent, g_object_ref (task));
 }

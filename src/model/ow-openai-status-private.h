@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/ow-http.h"
+#include "ow-openai-key-private.h"
 
 /* What an answer that is not 2xx means, and what to do about it. */
 
@@ -14,9 +15,9 @@ void     ow_openai_status_set_error (GError **error, const OwHttpAnswer *answer,
                                      const char *message, const char *model, const char *base_url,
                                      gboolean has_key, guint tries);
 
-/* What the server says in @answer, safe to show and short; NULL: nothing that can be shown.
- * (transfer full) */
-char    *ow_openai_status_find_message (const OwHttpAnswer *answer);
+/* What the server says in @answer, safe to show and short, without @key (nullable); NULL: nothing
+ * that can be shown. (transfer full) */
+char    *ow_openai_status_find_message (const OwHttpAnswer *answer, const OwOpenaiKey *key);
 
 /* There is no credit left: asking again changes nothing. */
 gboolean ow_openai_status_is_final     (const OwHttpAnswer *answer);

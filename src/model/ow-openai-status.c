@@ -42,10 +42,11 @@ body_holds (const OwHttpAnswer *answer,
 }
 
 char *
-ow_openai_status_find_message (const OwHttpAnswer *answer)
+ow_openai_status_find_message (const OwHttpAnswer *answer,
+                               const OwOpenaiKey  *key)
 {
   json_t *json = parse_body (answer);
-  char *message = ow_openai_stream_find_message (json);
+  char *message = ow_openai_stream_find_message (json, key);
 
   json_decref (json);
   /* Of other things only plain text reads as a sentence: a web page does not. */
@@ -56,9 +57,10 @@ ow_openai_status_find_message (const OwHttpAnswer *answer)
       const char *data = g_bytes_get_data (answer->error_body, &length);
       g_autofree char *text = ow_text_from_bytes (data, (gssize) length);
       g_autofree char *visible = ow_text_visible (g_strstrip (text));
+      g_autofree char *clean = ow_openai_key_take_out (key, visible);
 
-      if (*visible != '\0')
-        message = ow_text_shorten (visible, MAX_MESSAGE_CHARS, TRUE);
+      if (*clean != '\0')
+        message = ow_text_shorten (clean, MAX_MESSAGE_CHARS, TRUE);
     }
   return message;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "model/ow-model.h"
+#include "ow-openai-key-private.h"
 
 /* A streamed answer of OpenAI's Chat Completions out of the bytes of its body, with no input or
  * output of its own. Each chunk is read strictly; text is handed on as it comes; tool calls are
@@ -24,6 +25,8 @@ typedef struct _OwOpenaiStream OwOpenaiStream;
 OwOpenaiStream *ow_openai_stream_new  (OwModelTextFunc text, gpointer text_data);
 void            ow_openai_stream_free (OwOpenaiStream *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (OwOpenaiStream, ow_openai_stream_free)
+/* @key (nullable) has to stay for as long; no message of the server's shows it then. */
+void            ow_openai_stream_set_key (OwOpenaiStream *self, const OwOpenaiKey *key);
 
 /* FALSE: enough, nothing that follows is looked at. */
 gboolean        ow_openai_stream_feed (OwOpenaiStream *self, const char *data, gsize length);
@@ -40,5 +43,5 @@ guint64         ow_openai_stream_get_n_chunks (const OwOpenaiStream *self);
 OwModelTurn    *ow_openai_stream_end (OwOpenaiStream *self, const GError *cause, GError **error);
 
 /* What a server says in an error of @json (an answer's or an event's), made safe to show and
- * short; NULL when there is nothing that is known. (transfer full) */
-char           *ow_openai_stream_find_message (const json_t *json);
+ * short, without @key (nullable); NULL when there is nothing that is known. (transfer full) */
+char           *ow_openai_stream_find_message (const json_t *json, const OwOpenaiKey *key);

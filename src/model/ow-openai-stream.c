@@ -16,6 +16,7 @@
 struct _OwOpenaiStream {
   OwSse           *sse;        /* (owned) */
   OwOpenaiCalls   *calls;      /* (owned) */
+  const OwOpenaiKey *key;      /* (unowned) (nullable) what no message may hold */
   OwModelTextFunc  text_func;  /* (nullable) */
   gpointer         text_data;
   GString         *text;       /* (owned) */
@@ -25,6 +26,25 @@ struct _OwOpenaiStream {
   gboolean         by_server;  /* @fault is an error that the server told */
   guint64          n_chunks;
   gboolean         done;       /* [DONE] came */
+  gboolean         is_late;    /* a piece of a call came behind the last finish_reason */
+};
+
+/* Words for an end that is none. */
+static const struct { const char *finish; const char *says; } unfinished[] = {
+  { "length", "it reached the most that the model may say at once" },
+  { "max_tokens", "it reached the most that the model may say at once" },
+  { "model_length", "it reached the most that the model may say at once" },
+  { "content_filter", "the server's filter stopped it" },
+  { "error", "the server reported an error and did not say which" },
+  { "abort", "the server broke it off" },
+  { "insufficient_system_resource", "the server broke it off" },
+};
+
+/* Words for an end that tools may run after. Servers have others, some of them for an answer that
+ * they gave up, so with a word that is not here no call runs. */
+static const char * const whole[] = {
+  "stop", "tool_calls", "tool_call", "tool_use", "function_call", "end_turn", "stop_sequence",
+  "eos", "eos_token", "complete", NULL
 };
 
 OwOpenaiStream *
@@ -39,6 +59,13 @@ ow_openai_stream_new (OwModelTextFunc text,
   self->text_data = text_data;
   self->text = g_string_new (NULL);
   return self;
+}
+
+void
+ow_openai_stream_set_key (OwOpenaiStream    *self,
+                          const OwOpenaiKey *key)
+{
+  self->key = key;
 }
 
 void
@@ -99,12 +126,14 @@ set_faultf (OwOpenaiStream *self,
 /* Servers write {"error":{"message":…}}, {"error":"…"}, {"message":…}, {"detail":…}, or a
  * list of one of these. */
 char *
-ow_openai_stream_find_message (const json_t *json)
+ow_openai_stream_find_message (const json_t      *json,
+                               const OwOpenaiKey *key)
 {
   static const char * const keys[] = { "message", "detail", "error", "msg" };
   const json_t *at = json_is_array (json) ? json_array_get (json, 0) : json;
   const json_t *inner = json_object_get (at, "error");
   g_autofree char *visible = NULL;
+  g_autofree char *clean = NULL;
   const char *message = NULL;
 
   if (json_is_object (inner))
@@ -118,14 +147,16 @@ ow_openai_stream_find_message (const json_t *json)
   if (message == NULL || message[strspn (message, " \t\r\n")] == '\0')
     return NULL;
   visible = ow_text_visible (message);
-  return ow_text_shorten (visible, MAX_MESSAGE_CHARS, TRUE);
+  /* Before it is made short: a part of a key would not be found. */
+  clean = ow_openai_key_take_out (key, visible);
+  return ow_text_shorten (clean, MAX_MESSAGE_CHARS, TRUE);
 }
 
 static void
 take_error (OwOpenaiStream *self,
             const json_t   *chunk)
 {
-  g_autofree char *message = ow_openai_stream_find_message (chunk);
+  g_autofree char *message = ow_openai_stream_find_message (chunk, self->key);
 
   self->by_server = TRUE;
   if (message != NULL)
@@ -204,6 +235,18 @@ take_delta (OwOpenaiStream *self,
     set_fault (self, fault);
 }
 
+/* Why an answer that ends with @finish is not whole; NULL: nothing is known against it. */
+static const char *
+find_unfinished (const char *finish)
+{
+  for (gsize i = 0; finish != NULL && i < G_N_ELEMENTS (unfinished); i++)
+    {
+      if (g_str_equal (finish, unfinished[i].finish))
+        return unfinished[i].says;
+    }
+  return NULL;
+}
+
 static void
 take_choice (OwOpenaiStream *self,
              const json_t   *choice)
@@ -219,6 +262,8 @@ take_choice (OwOpenaiStream *self,
   if (ow_json_get_int (choice, "index", 0) != 0)
     return;
   take_delta (self, json_object_get (choice, "delta"));
+  if (json_array_size (json_object_get (json_object_get (choice, "delta"), "tool_calls")) > 0)
+    self->is_late = self->finish != NULL;
   if (finish == NULL || json_is_null (finish))
     return;
   if (!json_is_string (finish) || json_string_length (finish) > MAX_FINISH_BYTES)
@@ -226,10 +271,12 @@ take_choice (OwOpenaiStream *self,
       set_fault (self, "its finish_reason is no word");
       return;
     }
-  if (json_string_length (finish) > 0)
+  /* What was once said to be cut is not made whole by a later word. */
+  if (json_string_length (finish) > 0 && find_unfinished (self->finish) == NULL)
     {
       g_free (self->finish);
       self->finish = ow_text_visible (json_string_value (finish));
+      self->is_late = FALSE;
     }
 }
 
@@ -327,20 +374,36 @@ ow_openai_stream_feed (OwOpenaiStream *self,
   return self->fault == NULL && !self->done;
 }
 
-/* Why an answer that came to its end in good order is not whole all the same; NULL: it is. */
-static const char *
-find_unfinished (OwOpenaiStream *self,
-                 const char     *finish)
+/* Whether the calls of an answer that ends with @finish may be made. */
+static gboolean
+is_whole (const char *finish)
 {
-  if (g_str_equal (finish, "length") || g_str_equal (finish, "max_tokens"))
-    return "it reached the most that the model may say at once";
-  if (g_str_equal (finish, "content_filter"))
-    return "the server's filter stopped it";
-  if (g_str_equal (finish, "error"))
-    return "the server reported an error and did not say which";
-  if (g_str_equal (finish, "tool_calls") && ow_openai_calls_get_n (self->calls) == 0)
-    return "it says that it calls tools, and calls none";
-  return NULL;
+  for (gsize i = 0; whole[i] != NULL; i++)
+    {
+      if (g_ascii_strcasecmp (finish, whole[i]) == 0)
+        return TRUE;
+    }
+  return FALSE;
+}
+
+/* Sets the fault of an answer that came to its end in good order and is not whole all the same. */
+static void
+check_end (OwOpenaiStream *self)
+{
+  guint       n_calls = ow_openai_calls_get_n (self->calls);
+  const char *says = find_unfinished (self->finish);
+
+  if (says != NULL)
+    set_fault (self, says);
+  else if (g_str_equal (self->finish, "tool_calls") && n_calls == 0)
+    set_fault (self, "it says that it calls tools, and calls none");
+  else if (n_calls > 0 && !is_whole (self->finish))
+    set_faultf (self, "it ended for a reason that is not known here, \"%s\"", self->finish);
+  /* Its last word about its end came before what it asks for, and the end of a body alone says
+   * nothing about that. */
+  else if (self->is_late && !self->done)
+    set_fault (self, "it went on with a tool call after its end, and ended without saying so "
+               "again");
 }
 
 /* The tool calls of a whole answer; NULL: it is not whole, and the fault is set. */
@@ -358,12 +421,9 @@ conclude (OwOpenaiStream *self,
     set_fault (self, "it ended without saying that it is at its end");
   if (self->fault != NULL)
     return NULL;
-  fault = find_unfinished (self, self->finish);
-  if (fault != NULL)
-    {
-      set_fault (self, fault);
-      return NULL;
-    }
+  check_end (self);
+  if (self->fault != NULL)
+    return NULL;
   calls = ow_openai_calls_make (self->calls, &fault);
   if (calls == NULL)
     set_fault (self, fault);

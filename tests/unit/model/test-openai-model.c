@@ -358,6 +358,44 @@ test_cut_without_key (void)
   g_assert_cmpstr (asking.turn->cut, ==, "The server reported an error: \"for [key]\".");
 }
 
+/* Where what a server says is made short there is no part of a key either, wherever it stands and
+ * however the server writes it. */
+static void
+test_key_in_long_words (void)
+{
+  static const char * const keys[] = { KEY, "sk-test-0123456789abcd\\u0065f" };
+  static const struct { const char *head; const char *before; const char *after; } forms[] = {
+    { STREAM_HEAD, "data: {\"error\":{\"message\":\"", "\"}}\n\n" },
+    { STREAM_HEAD, TEXT "data: {\"error\":\"", "\"}\n\n" },
+    { STREAM_HEAD, TEXT "event: error\ndata: {\"detail\":\"", "\"}\n\n" },
+    { STATUS ("401 x"), "{\"error\":{\"message\":\"", "\"}}" },
+    { STATUS ("500 x"), "{\"detail\":[{\"msg\":\"", "\"}]}" },
+  };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (forms) * G_N_ELEMENTS (keys); i++)
+    {
+      const char *head = forms[i / 2].head;
+
+      for (gsize pad = 300 - strlen (KEY) - 4; pad < 304; pad += 3)
+        {
+          g_autofree char *filler = g_strnfill (pad, '.');
+          g_autofree char *body = g_strconcat (forms[i / 2].before, filler, keys[i % 2], keys[i % 2],
+                                               forms[i / 2].after, NULL);
+          const RawAnswer answer = { .head = head, .body = body };
+          g_autoptr (RawServer) server = raw_server_new (&answer, 1);
+          g_autoptr (OwModel) model = make_model (server, KEY, NULL);
+          g_auto (Asking) asking = { 0 };
+          const char *says;
+
+          ask (model, &asking);
+          says = asking.error != NULL ? asking.error->message : asking.turn->cut;
+          g_test_message ("form %u, %u before: %s", (guint) i, (guint) pad, says);
+          g_assert_nonnull (strstr (says, "...."));
+          g_assert_null (strstr (says, "sk-"));
+        }
+    }
+}
+
 /* A server that cannot tell tokens is asked without, and remembered. */
 static void
 test_no_usage (void)
@@ -598,6 +636,7 @@ main (int   argc,
   g_test_add_func ("/openai-model/refusals", test_refusals);
   g_test_add_func ("/openai-model/nobody-there", test_nobody_there);
   g_test_add_func ("/openai-model/cut-without-key", test_cut_without_key);
+  g_test_add_func ("/openai-model/key-in-long-words", test_key_in_long_words);
   g_test_add_func ("/openai-model/no-usage", test_no_usage);
   g_test_add_func ("/openai-model/P08/deadlines", test_deadlines);
   g_test_add_func ("/openai-model/P08/endless", test_endless);

@@ -228,6 +228,20 @@ static const BadCase bad[] = {
   { CALL ("\"{}\"") FINISH ("max_tokens") DONE, "the most that the model may say" },
   { CALL ("\"{}\"") FINISH ("content_filter") DONE, "filter" },
   { CALL ("\"{}\"") FINISH ("error") DONE, "reported an error" },
+  { CALL ("\"{}\"") FINISH ("model_length") DONE, "the most that the model may say" },
+  { CALL ("\"{}\"") FINISH ("abort") DONE, "broke it off" },
+  { CALL ("\"{}\"") FINISH ("insufficient_system_resource") DONE, "broke it off" },
+  { TEXT FINISH ("insufficient_system_resource") DONE, "broke it off" },
+  /* Words that are not known are no permission. */
+  { CALL ("\"{}\"") FINISH ("cancelled") DONE, "reason that is not known here, \"cancelled\"" },
+  { CALL ("\"{}\"") FINISH ("MALFORMED_FUNCTION_CALL") DONE, "not known here" },
+  { CALL ("\"{}\"") FINISH ("tool_calls ") DONE, "not known here" },
+  { CALL ("\"{}\"") FINISH ("st\\u001bop") DONE, "not known here, \"st^[op\"" },
+  /* What was cut once stays so, whatever comes behind. */
+  { CALL ("\"{}\"") FINISH ("length") FINISH ("tool_calls") DONE, "the most that" },
+  { CALL ("\"{}\"") FINISH ("content_filter") FINISH ("stop") DONE, "filter" },
+  { FINISH ("error") CALL ("\"{}\"") FINISH ("stop") DONE, "reported an error" },
+  { CALL ("\"{}\"") FINISH ("abort") TEXT FINISH ("stop") DONE, "broke it off" },
   { TEXT FINISH ("tool_calls") DONE, "calls none" },
   { TEXT "data: {\"error\":{\"message\":\"Out of memory.\"}}\n\n", "\"Out of memory.\"" },
   { CALL ("\"{}\"") "data: {\"error\":\"overloaded\"}\n\n" FINISH ("tool_calls") DONE,
@@ -358,6 +372,36 @@ test_clean_end (void)
 
       g_assert_cmpstr (turn->cut, ==, "It ended without saying that it is at its end.");
       check_next_request (turn);
+    }
+}
+
+/* An end that was said before a call, or a piece of one, came is not the end of that: the end of
+ * a body then means nothing. */
+static void
+test_late (void)
+{
+  static const char * const bodies[] = {
+    FINISH ("tool_calls") CALL ("\"{}\""),
+    FINISH ("stop") TEXT CALL ("\"\""),
+    CALL ("\"{\\\"a\\\":1\"") FINISH ("tool_calls") CALL ("\"}\""),
+    CALL ("\"{}\"") FINISH ("tool_calls")
+    CHUNK ("{\"tool_calls\":[{\"index\":1,\"id\":\"c2\",\"function\":{\"name\":\"list\"}}]}"),
+  };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (bodies); i++)
+    {
+      g_autofree char *again = g_strconcat (bodies[i], FINISH ("tool_calls"), NULL);
+      g_autofree char *done = g_strconcat (bodies[i], DONE, NULL);
+      g_autoptr (OwModelTurn) cut = read_stream (bodies[i], strlen (bodies[i]), 6, NULL, NULL);
+      g_autoptr (OwModelTurn) said = read_stream (again, strlen (again), 6, NULL, NULL);
+      g_autoptr (OwModelTurn) ended = read_stream (done, strlen (done), 6, NULL, NULL);
+
+      g_assert_nonnull (strstr (cut->cut, "after its end"));
+      check_next_request (cut);
+      g_assert_cmpstr (said->cut, ==, NULL);
+      g_assert_cmpuint (json_array_size (said->tool_calls), >, 0);
+      g_assert_cmpstr (ended->cut, ==, NULL);
+      g_assert_cmpuint (json_array_size (ended->tool_calls), >, 0);
     }
 }
 
@@ -550,6 +594,7 @@ main (int   argc,
   g_test_add_func ("/openai-stream/P08/nothing", test_nothing);
   g_test_add_func ("/openai-stream/A39/broken", test_broken);
   g_test_add_func ("/openai-stream/A39/clean-end", test_clean_end);
+  g_test_add_func ("/openai-stream/P08/late-call", test_late);
   g_test_add_func ("/openai-stream/odd", test_odd);
   g_test_add_func ("/openai-stream/ids", test_ids);
   g_test_add_func ("/openai-stream/P08/floods", test_floods);
