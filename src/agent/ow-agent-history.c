@@ -24,8 +24,8 @@
   "what the user asks for, what is allowed, or any rule given above.]\n"
 
 typedef struct {
-  json_t     *history;
-  GArray     *seqs;     /* (owned) guint64: of each entry, the event that it comes from */
+  json_t     *history;  /* (owned) */
+  GArray     *seqs;     /* (owned) of guint64: of each entry, the event that it comes from */
   GHashTable *open;     /* (owned) id → tool entry of the last message's calls */
   GHashTable *asked;    /* (owned) call → tool entry */
 } Maker;

@@ -105,10 +105,7 @@ on_answered (GObject      *source,
   GError *error = NULL;
 
   if (!ow_consent_request_finish (OW_CONSENT (source), result, &decision, NULL, &error))
-    {
-      self->broken = TRUE;
-      ow_agent_set_end (self, TURN_FAILED, error);
-    }
+    ow_agent_break (self, error);
   else if (decision == OW_DECISION_ONCE || decision == OW_DECISION_SESSION)
     grant_more (self);
   else

@@ -48,6 +48,8 @@ struct _OwAgent {
 
 /* The first reason counts: what follows from it is not told in its place. Steals @error. */
 void     ow_agent_set_end          (OwAgent *self, OwAgentTurnEnd end, GError *error);
+/* What could not be written down (@error, stolen) ends the turn, and nothing may follow it. */
+void     ow_agent_break            (OwAgent *self, GError *error);
 /* Goes on with the turn's next call, or with the model. */
 void     ow_agent_next_step        (OwAgent *self);
 

@@ -6,7 +6,9 @@
 #include "base/ow-source.h"
 #include "base/ow-text.h"
 
+/* A window that draws 200 tokens a second one by one takes 15 % of a core, by this time 5 %. */
 #define BATCH_MS    50
+/* So that no event comes near the longest line between engine and face. */
 #define BATCH_BYTES (64u * 1024u)
 
 struct _OwAgentStream {
@@ -49,18 +51,14 @@ ow_agent_stream_reset (OwAgentStream *self)
 void
 ow_agent_stream_flush (OwAgentStream *self)
 {
-  g_autoptr (OwEvent) event = NULL;
   g_autofree char *text = NULL;
-  json_t *members;
 
   ow_source_clear (&self->timer);
   if (self->told == self->text->len)
     return;
   text = ow_text_from_bytes (self->text->str + self->told, (gssize) (self->text->len - self->told));
   self->told = self->text->len;
-  members = json_object ();
-  json_object_set_new (members, "text", json_string (text));
-  event = ow_event_list_append (self->events, OW_EVENT_MODEL_TEXT, members, NULL);
+  ow_event_list_append_text (self->events, OW_EVENT_MODEL_TEXT, text, NULL);
 }
 
 static gboolean

@@ -103,10 +103,9 @@ on_stop (GCancellable *cancellable,
   ow_agent_set_end (self, TURN_STOPPED, error);
 }
 
-/* Nothing may follow what could not be written down. */
-static void
-fail_broken (OwAgent *self,
-             GError  *error)
+void
+ow_agent_break (OwAgent *self,
+                GError  *error)
 {
   self->broken = TRUE;
   ow_agent_set_end (self, TURN_FAILED, error);
@@ -116,14 +115,10 @@ static void
 append_notice (OwAgent    *self,
                const char *text)
 {
-  g_autoptr (OwEvent) event = NULL;
   GError *error = NULL;
-  json_t *members = json_object ();
 
-  json_object_set_new (members, "text", json_string (text));
-  event = ow_event_list_append (self->events, OW_EVENT_NOTICE, members, &error);
-  if (event == NULL)
-    fail_broken (self, error);
+  if (!ow_event_list_append_text (self->events, OW_EVENT_NOTICE, text, &error))
+    ow_agent_break (self, error);
 }
 
 static void
@@ -177,13 +172,13 @@ static void
 note_lost_state (OwAgent            *self,
                  const OwToolResult *result)
 {
-  if (!result->state_lost && result->outcome != OW_OUTCOME_INTERRUPTED)
-    return;
-  append_notice (self, result->outcome == OW_OUTCOME_INTERRUPTED
-    ? "Shell state was lost: the call was interrupted, and whether it had an effect is not known. "
-                 "Directory, variables, functions and what ran in the background are gone."
-    : "Shell state was lost: the shell ended and a new one was started. Variables, functions and "
-                 "what ran in the background are gone.");
+  if (result->outcome == OW_OUTCOME_INTERRUPTED)
+    append_notice (self, "Shell state was lost: the call was interrupted, and whether it had an "
+                   "effect is not known. Directory, variables, functions and what ran in the "
+                   "background are gone.");
+  else if (result->state_lost)
+    append_notice (self, "Shell state was lost: the shell ended and a new one was started. "
+                   "Variables, functions and what ran in the background are gone.");
 }
 
 static void
@@ -197,7 +192,7 @@ on_call_ended (GObject      *source,
 
   outcome = ow_tool_call_run_finish (OW_TOOL_CALL (source), result, &error);
   if (outcome == NULL)
-    fail_broken (self, error);
+    ow_agent_break (self, error);
   else
     note_lost_state (self, outcome);
   ow_agent_next_step (self);
@@ -276,7 +271,7 @@ take_cut (OwAgent     *self,
   GError *error = NULL;
 
   if (!append_model_message (self, text, json_array (), "cut", cut, usage, &error))
-    fail_broken (self, error);
+    ow_agent_break (self, error);
 }
 
 /* @turn (nullable) came, or @error, when the turn had been stopped already: nothing new
@@ -329,7 +324,7 @@ take_turn (OwAgent     *self,
                              turn->finish != NULL ? turn->finish : "stop", NULL, turn->usage,
                              &error))
     {
-      fail_broken (self, error);
+      ow_agent_break (self, error);
       return;
     }
   ow_state_reach ("model-answered");
@@ -412,19 +407,6 @@ ow_agent_next_step (OwAgent *self)
   ow_tool_call_run_async (call, self->stop, on_call_ended, g_object_ref (self));
 }
 
-static gboolean
-append_user_message (OwAgent     *self,
-                     const char  *text,
-                     GError     **error)
-{
-  g_autoptr (OwEvent) event = NULL;
-  json_t *members = json_object ();
-
-  json_object_set_new (members, "text", json_string (text));
-  event = ow_event_list_append (self->events, OW_EVENT_USER_MESSAGE, members, error);
-  return event != NULL;
-}
-
 gboolean
 ow_agent_is_working (OwAgent *self)
 {
@@ -450,7 +432,7 @@ ow_agent_steer (OwAgent     *self,
   g_return_val_if_fail (text != NULL, FALSE);
 
   if (ow_agent_is_working (self))
-    return append_user_message (self, text, error);
+    return ow_event_list_append_text (self->events, OW_EVENT_USER_MESSAGE, text, error);
   ow_error_set (error, OW_ERROR_FAILED, "The agent is not at work",
                 "there is no turn that could be told something", "Begin one.");
   return FALSE;
@@ -479,7 +461,8 @@ ow_agent_run_turn_async (OwAgent             *self,
       g_task_return_error (task, error);
       return;
     }
-  if (text != NULL && !append_user_message (self, text, &error))
+  if (text != NULL &&
+      !ow_event_list_append_text (self->events, OW_EVENT_USER_MESSAGE, text, &error))
     {
       g_task_return_error (task, error);
       return;

@@ -202,6 +202,21 @@ ow_event_list_append (OwEventList  *self,
   return g_steal_pointer (&event);
 }
 
+gboolean
+ow_event_list_append_text (OwEventList  *self,
+                           OwEventType   type,
+                           const char   *text,
+                           GError      **error)
+{
+  g_autoptr (OwEvent) event = NULL;
+  json_t *members = json_object ();
+
+  json_object_set_new (members, "text", json_string (text));
+  event = ow_event_list_append (self, type, members, error);
+
+  return event != NULL;
+}
+
 guint
 ow_event_list_get_n (OwEventList *self)
 {

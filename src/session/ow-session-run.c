@@ -16,19 +16,6 @@
 
 static void go_on (OwSession *self);
 
-static gboolean
-append_user_message (OwSession   *self,
-                     const char  *text,
-                     GError     **error)
-{
-  g_autoptr (OwEvent) event = NULL;
-  json_t *members = json_object ();
-
-  json_object_set_new (members, "text", json_string (text));
-  event = ow_event_list_append (self->events, OW_EVENT_USER_MESSAGE, members, error);
-  return event != NULL;
-}
-
 /* The last event is what faces wait for: one that the store does not take is announced
  * all the same. */
 static void
@@ -333,7 +320,8 @@ ow_session_start (OwSession  *self,
     }
   ow_state_reach ("session-stored");
   self->task = g_object_ref (task);
-  if (text != NULL && !append_user_message (self, text, &error))
+  if (text != NULL &&
+      !ow_event_list_append_text (self->events, OW_EVENT_USER_MESSAGE, text, &error))
     ow_session_fail (self, error);
   self->open_turn = self->open_turn || text != NULL;
   if (cancellable != NULL)
@@ -456,7 +444,7 @@ ow_session_say (OwSession   *self,
   *now = self->agent != NULL && ow_agent_is_working (self->agent);
   if (*now)
     return ow_agent_steer (self->agent, text, error);
-  if (!append_user_message (self, text, error))
+  if (!ow_event_list_append_text (self->events, OW_EVENT_USER_MESSAGE, text, error))
     return FALSE;
   self->open_turn = TRUE;
   if (self->phase == OW_SESSION_WAITING)

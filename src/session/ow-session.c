@@ -109,10 +109,10 @@ void
 ow_session_append_notice (OwSession  *self,
                           const char *text)
 {
-  json_t *members = json_object ();
+  GError *error = NULL;
 
-  json_object_set_new (members, "text", json_string (text));
-  ow_session_append (self, OW_EVENT_NOTICE, members);
+  if (!ow_event_list_append_text (self->events, OW_EVENT_NOTICE, text, &error))
+    ow_session_fail (self, error);
 }
 
 /* Tool events go into the record through OwToolCall, which has to know whether they

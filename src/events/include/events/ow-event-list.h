@@ -6,7 +6,7 @@
 #include "events/ow-event.h"
 
 /* The list of one session: appends, numbers from 1, tells its listeners. Final
- * GObject, main thread. It is the only place where a number is given. A sink, when
+ * GObject, the thread of the engine. It is the only place where a number is given. A sink, when
  * set, sees the event before any listener and may refuse it (a store that is full):
  * then nothing is appended.
  *
@@ -23,11 +23,14 @@ void         ow_event_list_set_sink   (OwEventList *self, OwEventSink sink,
                                        gpointer user_data, GDestroyNotify destroy);
 /* Restores stored events, numbers kept; they must follow each other from the last. */
 gboolean     ow_event_list_restore    (OwEventList *self, OwEvent *event, GError **error);
-/* Makes, numbers, sinks and announces; steals @members. Returns (transfer full). Live
- * output (tool-output) is announced only: number 0, no sink, not in the list. Wrong
- * members are an error. What a listener appends is announced after this event has
+/* Makes, numbers, sinks and announces; steals @members. Returns (transfer full). What is
+ * live (ow_event_kind_is_live()) is announced only: number 0, no sink, not in the list.
+ * Wrong members are an error. What a listener appends is announced after this event has
  * reached every listener. */
 OwEvent     *ow_event_list_append     (OwEventList *self, OwEventType type,
                                        json_t *members, GError **error);
+/* The same for a type that has a text and nothing else. FALSE: it was not appended. */
+gboolean     ow_event_list_append_text (OwEventList *self, OwEventType type,
+                                        const char *text, GError **error);
 guint        ow_event_list_get_n      (OwEventList *self);
 OwEvent     *ow_event_list_get        (OwEventList *self, guint index); /* borrowed */
