@@ -258,7 +258,7 @@ check_options (const OwProcessOptions *options,
   if (gettid () != getpid () && !thread_stays)
     {
       ow_error_setf (error, OW_ERROR_FAILED, NULL,
-                     "Cannot start %s: programs are started from a thread that stays, only",
+                     "Cannot start %s: the thread that asks for it may end before the program does",
                      options->argv[0]);
       return FALSE;
     }

@@ -13,7 +13,7 @@
  * again, until the model asks for nothing more, a limit is reached or it is stopped.
  * It sees a tool host and consent, never a sandbox.
  *
- * Final GObject, main thread, one turn at a time. */
+ * Final GObject, the thread of the engine, one turn at a time. */
 
 #define OW_TYPE_AGENT (ow_agent_get_type ())
 G_DECLARE_FINAL_TYPE (OwAgent, ow_agent, OW, AGENT, GObject)

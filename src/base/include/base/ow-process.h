@@ -11,8 +11,8 @@
  * descriptor, and no other descriptor of ours. Never a shell string.
  *
  * OwProcess (final, GObject) owns the child: disposing it kills the group. It must be spawned
- * from the main thread, because a child that asks to die with its parent dies with
- * the spawning *thread*. */
+ * from the program's first thread or one that ends after all it starts, because a child that
+ * asks to die with its parent dies with the spawning *thread*. */
 
 #define OW_TYPE_PROCESS (ow_process_get_type ())
 G_DECLARE_FINAL_TYPE (OwProcess, ow_process, OW, PROCESS, GObject)

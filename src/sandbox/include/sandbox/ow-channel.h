@@ -13,7 +13,7 @@
  * violations are counted and over a limit the runner is untrusted and the channel
  * closed.
  *
- * Final GObject, main thread. Signal "lost" (const char *reason): the runner is
+ * Final GObject, the thread of the engine. Signal "lost" (const char *reason): the runner is
  * another instance, gone, does not know an open call or is untrusted; open calls have
  * ended OW_OUTCOME_INTERRUPTED and the channel is of no more use. */
 

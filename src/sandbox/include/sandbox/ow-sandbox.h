@@ -10,7 +10,7 @@
  * and proof of every mount before anyone may use it. Implements OwToolHost. Starting
  * reaps leftovers of killed runs first. Disposing it ends everything.
  *
- * Final GObject, main thread. Signals: "lost" (const char *reason), "decision"
+ * Final GObject, the thread of the engine. Signals: "lost" (const char *reason), "decision"
  * (const char *line, one JSON line of the proxy, checked). */
 
 #define OW_TYPE_SANDBOX (ow_sandbox_get_type ())

@@ -7,14 +7,14 @@
 #include "events/ow-event-list.h"
 
 /* Sessions on disk: one sqlite file, one row an event (session, seq, json), WAL. An
- * event is stored before it is announced. Final GObject, main thread; a busy
- * database waits at most 5 s. */
+ * event is stored before it is announced. Final GObject, the thread of the engine; a
+ * busy database waits at most 5 s. */
 
 #define OW_TYPE_STORE (ow_store_get_type ())
 G_DECLARE_FINAL_TYPE (OwStore, ow_store, OW, STORE, GObject)
 
 OwStore  *ow_store_open      (const char *path, GError **error);
-/* Makes @list sink into this store (tool-output events are not stored). */
+/* Makes @list sink into this store (what is live is not stored). */
 void      ow_store_attach    (OwStore *self, OwEventList *list);
 /* Appends an "interrupted" tool-ended for each begin without an end, and the session's
  * end, to every session whose process is gone; the same into @audit. Called at each

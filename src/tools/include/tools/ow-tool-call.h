@@ -15,7 +15,7 @@
  * tool can change something) before the host is asked, the end record after. A record that
  * cannot be stored stops the call. This is the one function in the program that calls a tool host.
  *
- * Final GObject, main thread, used once. */
+ * Final GObject, the thread of the engine, used once. */
 
 #define OW_TYPE_TOOL_CALL (ow_tool_call_get_type ())
 G_DECLARE_FINAL_TYPE (OwToolCall, ow_tool_call, OW, TOOL_CALL, GObject)
