@@ -21,7 +21,6 @@
 
 #define NEW_MODE     0600
 #define BACKUP       ".bak"
-#define MAX_MODELS   256
 #define LOCK_TRIES   500
 #define LOCK_WAIT_US 10000
 #define TRIES        5
@@ -156,9 +155,9 @@ check_change (const Change  *change,
   else if (change->kind == ADD_MODEL && find_model (before, change->name) < before->n)
     ow_error_setf (error, OW_ERROR_USAGE, "Remove it first, or take another name.",
                    "There is a model \"%s\" in %s already", change->name, change->path);
-  else if (change->kind == ADD_MODEL && before->n >= MAX_MODELS)
-    ow_error_setf (error, OW_ERROR_USAGE, "Remove one first.", "%s has 256 models, which is all "
-                   "it can have", change->path);
+  else if (change->kind == ADD_MODEL && before->n >= OW_CONFIG_MAX_MODELS)
+    ow_error_setf (error, OW_ERROR_USAGE, "Remove one first.", "%s has %d models, which is all "
+                   "it can have", change->path, OW_CONFIG_MAX_MODELS);
   else
     return TRUE;
 

@@ -8,8 +8,7 @@
 #include "ow-config-private.h"
 #include "ow-model-settings-private.h"
 
-#define KEY        "models"
-#define MAX_MODELS 256
+#define KEY "models"
 
 static gboolean
 read_field (OwModelSettings             *settings,
@@ -68,6 +67,7 @@ ow_config_models_read (OwConfig      *self,
 {
   guint n;
   guint line = 0;
+  g_autofree char *why = NULL;
   OwConfigTomlState state = ow_config_toml_count_tables (toml, KEY, &n, &line);
 
   if (state == OW_CONFIG_TOML_ABSENT)
@@ -75,8 +75,11 @@ ow_config_models_read (OwConfig      *self,
   if (state == OW_CONFIG_TOML_WRONG_TYPE)
     return ow_config_fail (path, line, "models is a list of tables, each of them headed "
                            "[[models]]", error);
-  if (n > MAX_MODELS)
-    return ow_config_fail (path, line, "there are more than 256 models", error);
+  if (n > OW_CONFIG_MAX_MODELS)
+    {
+      why = g_strdup_printf ("there are more than %d models", OW_CONFIG_MAX_MODELS);
+      return ow_config_fail (path, line, why, error);
+    }
 
   for (guint i = 0; i < n; i++)
     if (!read_model (self, toml, i, path, error))

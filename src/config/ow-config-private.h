@@ -8,8 +8,9 @@
 
 G_BEGIN_DECLS
 
-#define OW_CONFIG_MAX_BYTES (1024 * 1024)
-#define OW_CONFIG_NEXT      "Mend the file: until then sessions on this machine are refused."
+#define OW_CONFIG_MAX_BYTES  (1024 * 1024)
+#define OW_CONFIG_MAX_MODELS 256
+#define OW_CONFIG_NEXT       "Mend the file: until then sessions on this machine are refused."
 
 struct _OwConfig
 {

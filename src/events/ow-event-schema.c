@@ -101,37 +101,24 @@ check_port (const json_t *value)
 #define LEVEL { "level", STRING, level_values, NULL }
 #define CALL  { "call", STRING, NULL, NULL }
 #define TOOL  { "tool", STRING, NULL, NULL }
+/* Who runs a session, and how. */
+#define RUN \
+  { "provider", STRING, NULL, NULL }, \
+  LEVEL, \
+  { "model", STRING | OPTIONAL, NULL, NULL }, \
+  { "base_url", STRING | OPTIONAL, NULL, NULL }, \
+  { "profile", STRING, NULL, NULL }, \
+  { "hosts", ARRAY, NULL, check_texts }, \
+  { "approve", STRING, NULL, NULL }, \
+  { "version", STRING, NULL, NULL }, \
+  { "pid", COUNT, NULL, NULL }, \
+  { "pid_start", COUNT | STRING, NULL, NULL }, \
+  { "boot_id", STRING, NULL, NULL }, \
+  { "notice", STRING | OPTIONAL, NULL, NULL }
 
 static const Schema schemas[OW_EVENT_N_TYPES] = {
-  [OW_EVENT_SESSION_STARTED] = { {
-                                   { "folders", ARRAY, NULL, check_folders },
-                                   { "provider", STRING, NULL, NULL },
-                                   LEVEL,
-                                   { "model", STRING | OPTIONAL, NULL, NULL },
-                                   { "profile", STRING, NULL, NULL },
-                                   { "hosts", ARRAY, NULL, check_texts },
-                                   { "approve", STRING, NULL, NULL },
-                                   { "version", STRING, NULL, NULL },
-                                   { "pid", COUNT, NULL, NULL },
-                                   { "pid_start", COUNT | STRING, NULL, NULL },
-                                   { "boot_id", STRING, NULL, NULL },
-                                   { "base_url", STRING | OPTIONAL, NULL, NULL },
-                                   { "notice", STRING | OPTIONAL, NULL, NULL },
-                                 } },
-  [OW_EVENT_SESSION_RESUMED] = { {
-                                   { "provider", STRING, NULL, NULL },
-                                   LEVEL,
-                                   { "model", STRING | OPTIONAL, NULL, NULL },
-                                   { "base_url", STRING | OPTIONAL, NULL, NULL },
-                                   { "profile", STRING, NULL, NULL },
-                                   { "hosts", ARRAY, NULL, check_texts },
-                                   { "approve", STRING, NULL, NULL },
-                                   { "version", STRING, NULL, NULL },
-                                   { "pid", COUNT, NULL, NULL },
-                                   { "pid_start", COUNT | STRING, NULL, NULL },
-                                   { "boot_id", STRING, NULL, NULL },
-                                   { "notice", STRING | OPTIONAL, NULL, NULL },
-                                 } },
+  [OW_EVENT_SESSION_STARTED] = { { { "folders", ARRAY, NULL, check_folders }, RUN } },
+  [OW_EVENT_SESSION_RESUMED] = { { RUN } },
   [OW_EVENT_MODEL_TEXT] = { { { "text", STRING, NULL, NULL } } },
   [OW_EVENT_USER_MESSAGE] = { { { "text", STRING, NULL, NULL } } },
   [OW_EVENT_MODEL_MESSAGE] = { {
