@@ -6,6 +6,7 @@
 #include "ow-terminal-private.h"
 
 static gboolean as_json;
+static const char *session; /* (nullable) borrowed from the command line */
 
 static void
 show_report (OwFace       *face,
@@ -58,12 +59,16 @@ print_record (const json_t *record)
                                                    ow_json_get_string (event, "approval", ""))));
 }
 
+static void ask_for_records (OwFace     *face,
+                             json_int_t  from);
+
 static void
 show_records (OwFace       *face,
               const json_t *result,
               gpointer      user_data)
 {
   const json_t *records = json_object_get (result, "records");
+  json_int_t next = ow_json_get_int (result, "next", 0);
 
   for (size_t i = 0; i < json_array_size (records); i++)
     {
@@ -72,7 +77,19 @@ show_records (OwFace       *face,
       else
         print_record (json_array_get (records, i));
     }
-  ow_face_finish (face, 0);
+  if (next > 0)
+    ask_for_records (face, next);
+  else
+    ow_face_finish (face, 0);
+}
+
+static void
+ask_for_records (OwFace     *face,
+                 json_int_t  from)
+{
+  ow_face_command (face, "audit.show",
+                   json_pack ("{s:s*, s:I}", "session", session, "from", from), show_records,
+                   NULL);
 }
 
 void
@@ -93,9 +110,10 @@ ow_command_audit (OwFace  *face,
   if (g_strcmp0 (verb, "verify") == 0 && argc == 1)
     ow_face_command (face, "audit.verify", NULL, show_report, NULL);
   else if (g_strcmp0 (verb, "show") == 0 && argc <= 2)
-    ow_face_command (face, "audit.show",
-                     argc == 2 ? json_pack ("{s:s}", "session", argv[1]) : NULL,
-                     show_records, NULL);
+    {
+      session = argc == 2 ? argv[1] : NULL;
+      ask_for_records (face, 0);
+    }
   else
     ow_face_usage (face, "“audit” takes “show [SESSION]” or “verify”.");
 }

@@ -244,12 +244,15 @@ shares_key (OwConfig   *config,
             const char *base_url)
 {
   GPtrArray *models = ow_config_get_models (config);
+  g_autofree char *address = ow_model_find_base_url ("openai:x", base_url, NULL);
 
   for (guint i = 0; i < models->len; i++)
     {
       const OwModelSettings *other = g_ptr_array_index (models, i);
+      g_autofree char *theirs = ow_model_find_base_url ("openai:x", other->base_url, NULL);
 
-      if (!g_str_equal (other->name, name) && g_str_equal (other->base_url, base_url))
+      /* A key is kept for the address that is meant, however it is written. */
+      if (!g_str_equal (other->name, name) && g_strcmp0 (theirs, address) == 0)
         return TRUE;
     }
   return FALSE;

@@ -306,7 +306,7 @@ static const struct
   gboolean            reads;       /* changes nothing */
   const char * const  members[12]; /* that its parameters may have; NULL-terminated */
 } COMMANDS[] = {
-  { "audit.show", ow_engine_records_show, TRUE, { "session" } },
+  { "audit.show", ow_engine_records_show, TRUE, { "session", "from" } },
   { "audit.verify", ow_engine_records_verify, TRUE, { NULL } },
   { "config.get", config_get, TRUE, { NULL } },
   { "consent.answer", ow_engine_consents_answer, FALSE, { "request", "decision", "reason" } },

@@ -64,6 +64,18 @@ def test_add_list_test_remove(keyring, model, ordinary_user, workspace, openwork
     assert KEY not in settings and "mine" not in settings
 
 
+def test_key_that_two_models_share_stays_with_the_other(keyring, model):
+    """A key is kept for an address, however that is written."""
+    env = keyring("unlocked").env
+    with ModelServer([{"text": "Here."}], key=KEY) as server:
+        assert model(*add_words(server), "--key-stdin", env=env, stdin=KEY + "\n").returncode == 0
+        done = model("add", "other", "--base-url", server.url + "/v1/", "--model", "m", env=env)
+        assert done.returncode == 0, done.stderr
+        assert model("remove", "mine", env=env).returncode == 0
+        tested = model("test", "other", env=env)
+        assert tested.returncode == 0 and "Here." in tested.stdout, tested.stderr
+
+
 def test_settings_keep_every_other_byte(model, ordinary_user, workspace):
     before = '\ufeff# mine\r\nsandbox_provider = "direct" # why\r\n\r\n[theirs]\r\nx = [ 1 ]\r\n'
     path = ordinary_user.write(workspace.config / "config.toml", before)

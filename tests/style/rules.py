@@ -36,7 +36,8 @@ CALL_USERS = {
     r"\b(g_subprocess_\w+|GSubprocess\w*|g_spawn_\w+)": (
         "only ow-process.c starts programs", r"^src/base/ow-process\w*[\w-]*\.[ch]$"),
     r"\b(g_main_loop_run|g_main_context_iteration)": (
-        "only the program's main function turns the loop", r"^src/cli/ow-main\.c$"),
+        "only a program's main function and the engine's thread turn a loop",
+        r"^src/(cli/ow-main|engine/ow-engine-thread)\.c$"),
 }
 BANNED_CALLS = ["system", "popen", "strcpy", "strcat", "sprintf", "vsprintf", "gets", "strtok",
                 "alloca", "g_alloca", "tmpnam", "mktemp", "tempnam"]

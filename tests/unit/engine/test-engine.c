@@ -3,6 +3,7 @@
 
 #include <glib/gstdio.h>
 
+#include "audit/ow-audit.h"
 #include "base/ow-error.h"
 #include "base/ow-file.h"
 #include "base/ow-paths.h"
@@ -224,6 +225,55 @@ test_broken_config_refuses (Fixture       *fixture,
     }
 }
 
+/* A record that is longer than one answer may be comes in pages, each record once. */
+static void
+test_long_record (Fixture       *fixture,
+                  gconstpointer  user_data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *path = ow_paths_get_audit_file ();
+  g_autofree char *state = ow_paths_get_state_dir ();
+  g_autofree char *text = g_strnfill (300 * 1000, 'x');
+  g_autoptr (OwAudit) audit = NULL;
+  json_int_t from = 0;
+  guint pages = 0;
+  guint records = 0;
+
+  g_assert_true (ow_paths_ensure (state, &error));
+  audit = ow_audit_open (path, &error);
+  g_assert_no_error (error);
+  for (guint i = 0; i < 40; i++)
+    {
+      g_autoptr (OwEvent) event = NULL;
+
+      event = ow_event_new (OW_EVENT_TOOL_STARTED, i % 2 == 0 ? "even" : "odd",
+                            json_pack ("{s:s, s:s, s:{s:s}, s:s, s:s}", "call", "c", "tool", "write",
+                                       "arguments", "content", text, "level", "bubblewrap",
+                                       "approval", "person:once"));
+      g_assert_true (ow_audit_append (audit, event, FALSE, &error));
+    }
+  do
+    {
+      g_autofree char *params = NULL;
+      size_t size = 0;
+      char *line;
+
+      params = g_strdup_printf ("{\"session\":\"even\",\"from\":%" JSON_INTEGER_FORMAT "}", from);
+      run (fixture, "audit.show", params);
+      g_assert_no_error (fixture->error);
+      line = ow_json_dump (fixture->result, &size);
+      g_assert_cmpuint (size, <, 5 * 1024 * 1024);
+      free (line);
+      from = ow_json_get_int (fixture->result, "next", 0);
+      records += json_array_size (json_object_get (fixture->result, "records"));
+      pages++;
+    }
+  while (from > 0 && pages < 100);
+  g_assert_cmpuint (records, ==, 20);
+  g_assert_cmpuint (pages, >, 1);
+  g_unlink (path);
+}
+
 static void
 test_empty_lists (Fixture       *fixture,
                   gconstpointer  data)
@@ -264,6 +314,7 @@ main (int    argc,
   g_test_add ("/engine/S07/broken-config-refuses", Fixture, NULL, set_up,
               test_broken_config_refuses, tear_down);
   g_test_add ("/engine/empty-lists", Fixture, NULL, set_up, test_empty_lists, tear_down);
+  g_test_add ("/engine/long-record", Fixture, NULL, set_up, test_long_record, tear_down);
   status = g_test_run ();
   ow_file_remove_tree (home, NULL);
   return status;
