@@ -33,7 +33,8 @@ from common.tree import copy               # noqa: E402
 
 TIME_SCALE = float(os.environ.get("OPENWORKER_TEST_TIME_SCALE", "1"))
 DEADLINE = 300 * TIME_SCALE
-PROGRAMS = ["src/cli/openworker", "src/runner/openworker-runner", "src/proxy/openworker-proxy"]
+PROGRAMS = ["src/cli/openworker", "src/runner/openworker-runner", "src/proxy/openworker-proxy",
+            "src/ui/openworker-desktop"]
 
 
 @dataclass

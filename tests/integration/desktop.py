@@ -65,7 +65,8 @@ class Window:
             at = self.ask("extents", name, role, **more)
             if at["y"] + at["height"] < height - 20:
                 break
-            self.desktop.xdotool("mousemove", "--window", top, "250", str(height // 2), "click", "5")
+            self.desktop.xdotool("mousemove", "--window", top, "250", str(height // 2),
+                                 "click", "5")
             time.sleep(0.1)
         return self.press_at(at["x"] + at["width"] // 2, at["y"] + at["height"] // 2)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: The OpenWorker authors
-"""Makes the pictures of the README with the window itself: a session in a real sandbox, with a model
-that says what stands below.
+"""Makes the pictures of the README with the window itself: a session in a real sandbox, with a
+model that says what stands below.
 
     python3 tests/integration/picture.py docs/pictures
 
@@ -29,17 +29,20 @@ PARSER = """def parse_day(day, month):
         raise SystemError("day out of range")
 """
 TESTS = """#!/bin/sh
-grep -q 'raise ParseError(f"{month} has no day {day}")' src/parser.py && exec echo '42 passed in 0.41s'
+grep -q 'raise ParseError' src/parser.py && exec echo '42 passed in 0.41s'
 echo 'FAILED tests/test_dates.py::test_feb - SystemError: day out of range (41 passed)'
 exit 1
 """
 TASK = "Fix the date parser: “31 Feb” is a crash"
 TURNS = [
-    calls(("grep", {"pattern": "parse_day", "path": "src"}), text="I’ll look at the parser and its tests first."),
+    calls(("grep", {"pattern": "parse_day", "path": "src"}),
+          text="I’ll look at the parser and its tests first."),
     calls(("shell", {"command": "./run-tests -q"})),
-    calls(("edit", {"path": "src/parser.py", "old_text": '        raise SystemError("day out of range")',
+    calls(("edit", {"path": "src/parser.py",
+                    "old_text": '        raise SystemError("day out of range")',
                     "new_text": '        raise ParseError(f"{month} has no day {day}")'})),
-    calls(("shell", {"command": "./run-tests -q && git commit -qam 'No crash for a day that is none'"}), usage=True),
+    calls(("shell", {"command": "./run-tests -q && "
+                                "git commit -qam 'No crash for a day that is none'"}), usage=True),
 ]
 
 
@@ -60,8 +63,9 @@ def make_workspace(path, uid, gid):
 def earlier(account, openworker, title):
     """A session of before, for the list."""
     with ModelServer([{"text": "Done."}]) as model:
-        account.run([openworker, "run", "--folder", account.workspace.home / "src/dates", "--provider",
-                     "bubblewrap", "--model", "openai:demo", "--base-url", model.url, title])
+        account.run([openworker, "run", "--folder", account.workspace.home / "src/dates",
+                     "--provider", "bubblewrap", "--model", "openai:demo",
+                     "--base-url", model.url, title])
 
 
 def allow_tests(account, programs, dates):
@@ -82,7 +86,7 @@ def take(account, dates, programs, names, target):
         earlier(account, programs / "openworker", title)
     with ModelServer(TURNS) as model, Desktop(account, account.workspace) as desktop:
         window = desktop.start(program)
-        windows.start_session(window, dates, model, TASK, name="claude-sonnet")
+        windows.start_session(window, dates, model, TASK, name="small-coder")
         for last in ("SystemError",):
             window.wait("What would be done", "text", contains=last)
             windows.card(window)
@@ -96,7 +100,8 @@ def take(account, dates, programs, names, target):
         picture = account.workspace.path / "window.png"
         account.run(["import", "-window", "root", str(picture)], env=desktop.env)
         smaller = target / f"{names}.png"
-        subprocess.run(["convert", str(picture), "-strip", "+dither", "-colors", "256", f"PNG8:{smaller}"], check=True)
+        subprocess.run(["convert", str(picture), "-strip", "+dither", "-colors", "256",
+                        f"PNG8:{smaller}"], check=True)
         window.stop()
 
 

@@ -12,7 +12,8 @@ import pytest
 from conftest import scaled, wait_until
 from engines import Up
 from model_server import ModelServer, calls
-from windows import (SANDBOXED, events, level, only_session, say, start_session, wait_event, wait_text)
+from windows import (SANDBOXED, events, level, only_session, say, start_session, wait_event,
+                     wait_text)
 
 SLOW = "touch begun; while ! [ -e go ]; do sleep 0.05; done; printf 'gone%s\\n' ' on'"
 
@@ -64,7 +65,8 @@ SAID = ["Do it.", "First words.", "touch begun", "gone on", "Last words."]
 
 
 @pytest.mark.parametrize("killed", ["command", "window"])
-def test_one_face_is_killed(ordinary_user, workspace, desktop, up, openworker, openworker_desktop, killed):
+def test_one_face_is_killed(ordinary_user, workspace, desktop, up, openworker, openworker_desktop,
+                            killed):
     with ModelServer([shell(SLOW, text="First words."), {"text": "Last words."}]) as server:
         session = up.detach(server)
         window = desktop.start(openworker_desktop)
@@ -93,14 +95,15 @@ def test_one_face_is_killed(ordinary_user, workspace, desktop, up, openworker, o
     window.stop()
 
 
-def test_command_joins_the_window(ordinary_user, workspace, desktop, openworker, openworker_desktop):
+def test_command_joins_the_window(ordinary_user, workspace, desktop, openworker,
+                                  openworker_desktop):
     """The window is the engine: a command sees its session, and starts one that it shows."""
     with ModelServer([shell(SLOW, text="First words."), {"text": "Last words."}]) as server:
         window = desktop.start(openworker_desktop)
         start_session(window, workspace.folder, server, approve=SANDBOXED)
         wait_begun(workspace)
         session = only_session(ordinary_user, openworker)
-        face, doomed = follow(ordinary_user, openworker, session), follow(ordinary_user, openworker, session)
+        face, doomed = (follow(ordinary_user, openworker, session) for _ in range(2))
         doomed.stdout.readline()
         doomed.kill()
         go(ordinary_user, workspace)
@@ -110,16 +113,17 @@ def test_command_joins_the_window(ordinary_user, workspace, desktop, openworker,
         out, _ = face.communicate(timeout=scaled(30))
         assert numbered(out) == events(ordinary_user, openworker, session)
     with ModelServer([{"text": "Said to a command."}]) as server:
-        done = ordinary_user.run([openworker, "run", "--folder", workspace.folder, "--provider", "bubblewrap",
-                                  "--model", "openai:demo", "--base-url", server.url, "--json", "Another one."])
+        done = ordinary_user.run([openworker, "run", "--folder", workspace.folder,
+                                  "--provider", "bubblewrap", "--model", "openai:demo",
+                                  "--base-url", server.url, "--json", "Another one."])
         assert done.returncode == 0, done.stderr
         open_session(window, "Another one.")
         shown(window, "Another one.", "Said to a command.")
     window.stop()
 
 
-def test_window_takes_the_place_of_an_engine_that_dies(ordinary_user, workspace, desktop, up, openworker,
-                                                       openworker_desktop):
+def test_window_takes_the_place_of_an_engine_that_dies(ordinary_user, workspace, desktop, up,
+                                                       openworker, openworker_desktop):
     with ModelServer([shell(SLOW, text="First words."), {"text": "Words after all."}]) as server:
         session = up.detach(server)
         window = desktop.start(openworker_desktop)
@@ -130,20 +134,24 @@ def test_window_takes_the_place_of_an_engine_that_dies(ordinary_user, workspace,
         up.process.wait()
         wait_text(window, "The session was interrupted")
         status = json.loads(wait_until(
-            lambda: ordinary_user.run([openworker, "status", "--json"]).stdout or None, 20, "an engine"))
+            lambda: ordinary_user.run([openworker, "status", "--json"]).stdout or None, 20,
+            "an engine"))
         assert status["host"] == "window" and status["pid"] == window.process.pid
         say(window, "Go on, please.")
         wait_text(window, "Words after all.")
         wait_text(window, "The session goes on.")
         assert level(window) == "Protection: Built-in"
     assert server.faults == []
-    ran = [event for event in events(ordinary_user, openworker, session) if event.get("tool") == "shell"]
-    assert [event["type"] for event in ran] == ["tool-asked", "tool-started", "tool-ended"], "nothing runs twice"
+    ran = [event for event in events(ordinary_user, openworker, session)
+           if event.get("tool") == "shell"]
+    # Nothing runs twice.
+    assert [event["type"] for event in ran] == ["tool-asked", "tool-started", "tool-ended"]
     assert ran[-1]["outcome"] == "interrupted"
     window.stop()
 
 
-def test_closed_window_stays_until_its_session_ends(ordinary_user, workspace, desktop, openworker, openworker_desktop):
+def test_closed_window_stays_until_its_session_ends(ordinary_user, workspace, desktop, openworker,
+                                                    openworker_desktop):
     with ModelServer([shell(SLOW), {"text": "Last words."}]) as server:
         window = desktop.start(openworker_desktop)
         start_session(window, workspace.folder, server, approve=SANDBOXED)
@@ -158,7 +166,8 @@ def test_closed_window_stays_until_its_session_ends(ordinary_user, workspace, de
         assert window.process.wait(scaled(30)) == 0
 
 
-def test_quit_asks_while_a_session_runs(ordinary_user, workspace, desktop, openworker, openworker_desktop):
+def test_quit_asks_while_a_session_runs(ordinary_user, workspace, desktop, openworker,
+                                        openworker_desktop):
     with ModelServer([shell(SLOW), {"text": "never said"}]) as server:
         window = desktop.start(openworker_desktop)
         start_session(window, workspace.folder, server, approve=SANDBOXED)
@@ -180,7 +189,8 @@ def test_quit_asks_while_a_session_runs(ordinary_user, workspace, desktop, openw
     assert not [line for line in workspace.processes().values() if "sleep 0.05" in line]
 
 
-def test_signal_parks_and_the_next_window_goes_on(ordinary_user, workspace, desktop, openworker, openworker_desktop):
+def test_signal_parks_and_the_next_window_goes_on(ordinary_user, workspace, desktop, openworker,
+                                                  openworker_desktop):
     with ModelServer([shell(SLOW, text="First words."), {"text": "Words after all."}]) as server:
         window = desktop.start(openworker_desktop)
         start_session(window, workspace.folder, server, approve=SANDBOXED)

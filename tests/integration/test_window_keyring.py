@@ -7,7 +7,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import scaled, wait_until
+from conftest import scaled
 from desktop import SYSTEM_PYTHON
 from model_server import ModelServer
 from windows import SANDBOX, start_session, wait_text
@@ -24,8 +24,8 @@ time.sleep(1000)
 
 @pytest.fixture
 def silent(ordinary_user, desktop):
-    process = ordinary_user.popen([SYSTEM_PYTHON, "-c", SILENT], env=desktop.env, stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.PIPE, text=True)
+    process = ordinary_user.popen([SYSTEM_PYTHON, "-c", SILENT], env=desktop.env, text=True,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
     assert process.stdout.readline() == "there\n"
     yield process
     assert process.poll() is None, "the keyring that does not answer has ended"
@@ -50,7 +50,8 @@ def start_with_model(window, workspace, model=None):
     window.click("Start session")
 
 
-def test_U09_window_comes_up_and_says_so(ordinary_user, workspace, desktop, silent, openworker_desktop):
+def test_U09_window_comes_up_and_says_so(ordinary_user, workspace, desktop, silent,
+                                         openworker_desktop):
     add_model(ordinary_user, workspace, "far", "https://models.invalid/v1")
     begun = time.monotonic()
     window = desktop.start(openworker_desktop)
@@ -65,7 +66,8 @@ def test_U09_window_comes_up_and_says_so(ordinary_user, workspace, desktop, sile
     assert window.process.returncode == 0
 
 
-def test_U09_session_that_needs_the_key_is_refused(ordinary_user, workspace, desktop, silent, openworker_desktop):
+def test_U09_session_that_needs_the_key_is_refused(ordinary_user, workspace, desktop, silent,
+                                                   openworker_desktop):
     add_model(ordinary_user, workspace, "far", "https://models.invalid/v1")
     window = desktop.start(openworker_desktop)
     begun = time.monotonic()
@@ -77,7 +79,8 @@ def test_U09_session_that_needs_the_key_is_refused(ordinary_user, workspace, des
     window.stop()
 
 
-def test_U09_session_on_this_machine_needs_none(ordinary_user, workspace, desktop, silent, openworker_desktop):
+def test_U09_session_on_this_machine_needs_none(ordinary_user, workspace, desktop, silent,
+                                                openworker_desktop):
     with ModelServer([{"text": "Said without a key."}]) as server:
         window = desktop.start(openworker_desktop)
         start_session(window, workspace.folder, server, opened=False)

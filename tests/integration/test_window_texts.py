@@ -17,7 +17,8 @@ HIDING = "rm -rf /\u202e txt.\u2066elif\u2069 \u200b\u200d\u00ad\ufeff\U000e0041
 TEXTS = {"markup": MARKUP, "controls": CONTROLS, "hiding": HIDING}
 # Nothing of this may reach a label: it would be obeyed, or not be seen.
 OBEYED = [chr(c) for c in [*range(0x20), 0x7f, *range(0x80, 0xa0)] if chr(c) not in "\n\t"]
-UNSEEN = list("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200b\u200d\u00ad\ufeff\U000e0041")
+UNSEEN = list("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+              "\u200b\u200d\u00ad\ufeff\U000e0041")
 
 
 def visible(text):
@@ -50,7 +51,8 @@ def check_texts(window):
 
 
 @pytest.mark.parametrize("kind", TEXTS)
-def test_U01_text_of_others_is_shown_literally(ordinary_user, workspace, desktop, openworker_desktop, kind):
+def test_U01_text_of_others_is_shown_literally(ordinary_user, workspace, desktop,
+                                               openworker_desktop, kind):
     """As a folder's name, a model's name, a task, what the model says, what it would run and what
     came of it."""
     text = TEXTS[kind]
@@ -83,13 +85,15 @@ def test_U01_text_of_others_is_shown_literally(ordinary_user, workspace, desktop
     assert "markup" not in log.lower() and "CRITICAL" not in log, log
 
 
-def test_U03_hidden_part_of_a_question_must_be_scrolled_to(ordinary_user, workspace, desktop, openworker_desktop):
+def test_U03_hidden_part_of_a_question_must_be_scrolled_to(ordinary_user, workspace, desktop,
+                                                           openworker_desktop):
     """A command longer than its place cannot be allowed before its end has been seen."""
-    command = "echo begin\n" + "\n" * 200 + "touch hidden"
+    command = "echo begin\n" + "\n" * 2000 + "touch hidden"
     with ModelServer([calls(("shell", {"command": command})), {"text": "Done."}]) as server:
         window = desktop.start(openworker_desktop)
         start_session(window, workspace.folder, server)
-        assert window.wait("What would be done", "text", timeout=20)["text"].endswith("touch hidden")
+        shown = window.wait("What would be done", "text", timeout=20)["text"]
+        assert shown.endswith("touch hidden")
         card(window)
         wait_text(window, "There is more than fits.")
         assert "sensitive" not in window.wait("Allow once", "push button")["states"]
@@ -97,8 +101,9 @@ def test_U03_hidden_part_of_a_question_must_be_scrolled_to(ordinary_user, worksp
         assert "sensitive" in window.wait("Deny", "push button")["states"]
         assert not (workspace.folder / "hidden").exists()
         at = window.ask("extents", "What would be done", "text")
-        desktop.xdotool("mousemove", "--window", window.top(), str(at["x"] + 50), str(at["y"] + 50),
-                        "click", "--repeat", "200", "--delay", "5", "5")
+        window.press_at(at["x"] + 50, at["y"] + 50)
+        window.give_keys()
+        window.key("ctrl+End")
         window.wait("Allow once", "push button", state="sensitive")
         window.click("Allow once")
         wait_text(window, "Done.")
@@ -113,11 +118,13 @@ HUGE = {
     "long-command": calls(("shell", {"command": "true " + "y" * 60_000})),
     "long-output": calls(("shell", {"command": "head -c 1000000 /dev/zero | tr '\\0' z"})),
     "many-lines-of-output": calls(("shell", {"command": "yes line | head -n 10000"})),
-    "colours": calls(("shell", {"command": "for n in $(seq 3000); do printf '\\033[31m%s\\033[0m\\r\\n' $n; done"})),
+    "colours": calls(("shell", {"command": "for n in $(seq 3000); do "
+                                           "printf '\\033[31m%s\\033[0m\\r\\n' $n; done"})),
 }
 
 
-def test_U03_nul_in_an_answer_is_a_fault_of_the_server(ordinary_user, workspace, desktop, openworker_desktop):
+def test_U03_nul_in_an_answer_is_a_fault_of_the_server(ordinary_user, workspace, desktop,
+                                                       openworker_desktop):
     """And a message of it that says so, not an answer that ends at the NUL."""
     with ModelServer([{"text": "Before\x00after"}]) as server:
         window = desktop.start(openworker_desktop)
@@ -128,7 +135,8 @@ def test_U03_nul_in_an_answer_is_a_fault_of_the_server(ordinary_user, workspace,
 
 
 @pytest.mark.parametrize("kind", HUGE)
-def test_U02_window_answers_whatever_is_shown(ordinary_user, workspace, desktop, openworker_desktop, kind):
+def test_U02_window_answers_whatever_is_shown(ordinary_user, workspace, desktop,
+                                              openworker_desktop, kind):
     with ModelServer([HUGE[kind], {"text": "Now something short."}]) as server:
         window = desktop.start(openworker_desktop)
         start_session(window, workspace.folder, server)
@@ -150,12 +158,14 @@ def test_U02_window_answers_whatever_is_shown(ordinary_user, workspace, desktop,
     window.stop()
 
 
-def test_A35_titles_that_are_there_already(ordinary_user, workspace, desktop, openworker, openworker_desktop):
+def test_A35_titles_that_are_there_already(ordinary_user, workspace, desktop, openworker,
+                                           openworker_desktop):
     """In the list of sessions, as a command has made them."""
     for kind, text in TEXTS.items():
         with ModelServer([{"text": "Done."}]) as server:
-            done = ordinary_user.run([openworker, "run", "--folder", workspace.folder, "--provider", "bubblewrap",
-                                      "--model", "openai:m", "--base-url", server.url,
+            done = ordinary_user.run([openworker, "run", "--folder", workspace.folder,
+                                      "--provider", "bubblewrap", "--model", "openai:m",
+                                      "--base-url", server.url,
                                       f"{kind}: {text}"])
             assert done.returncode == 0, done.stderr
     window = desktop.start(openworker_desktop)

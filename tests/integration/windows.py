@@ -23,7 +23,10 @@ def start_session(window, folder, model, task="Do it.", provider=SANDBOX, name="
     window.type(task, "Task", "text")
     window.type(str(folder), "Folder path", "text")
     window.click("Add folder")
-    window.choose(provider)
+    if provider is not None:
+        window.choose(provider)
+    else:
+        window.wait(DIRECT, "check box", state="checked")
     window.type(name, "Model name", "text")
     window.type(model.url, "Model address", "text")
     if approve is not None:
