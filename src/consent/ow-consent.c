@@ -12,6 +12,8 @@
 #include "ow-consent-rules-private.h"
 #include "ow-simple-command-private.h"
 
+/* Escaped in an event and an event in a message it stays far below the 8 MiB of a frame. */
+#define MAX_SUBJECT_BYTES (1024u * 1024u)
 #define DEFAULT_TIMEOUT_MS (10 * 60 * 1000)
 
 struct _OwConsent
@@ -418,6 +420,9 @@ decide (OwConsent                *self,
   if (words != NULL && ow_consent_rules_contains (self->rules, question->level, self->place,
                                                   (const char * const *) words))
     return "rule:always";
+  /* What no face gets whole cannot be shown before it runs. */
+  if (strlen (question->subject) > MAX_SUBJECT_BYTES)
+    return "denied:too-long";
   if (!self->attended && !self->parks)
     return "denied:nobody";
 

@@ -341,6 +341,8 @@ denied_result (OwToolCall *self)
     { "denied:policy", "This session does nothing that it would have to ask for" },
     { "denied:timeout", "Nobody answered the question in time" },
     { "denied:nobody", "Nobody was there to be asked" },
+    { "denied:too-long", "It is too long to be shown whole to a person before it runs, so do it in "
+      "smaller parts" },
     { "denied:closed", "The question was closed without an answer" },
   };
   const char      *why = "It was not allowed";

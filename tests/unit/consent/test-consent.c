@@ -314,6 +314,31 @@ test_timeout (Fixture       *f,
   g_assert_cmpuint (count (f, OW_EVENT_CONSENT_ANSWERED), ==, 1);
 }
 
+/* What cannot be shown whole is not asked for; what is just short enough is. */
+static void
+test_too_long (Fixture       *f,
+               gconstpointer  data)
+{
+  const gsize limit = 1024 * 1024;
+
+  attend (f);
+  for (gsize length = limit; length <= limit + 1; length++)
+    {
+      g_autofree char *subject = g_strnfill (length, 'x');
+      g_autofree char *approval = NULL;
+      Answer answer;
+
+      request (f, OW_CONSENT_TOOL, OW_LEVEL_DIRECT, FALSE, subject, NULL, &answer);
+      if (f->asked == 1 && !answer.done)
+        answer_it (f, OW_DECISION_ONCE, NULL);
+      approval = wait_for (&answer);
+      g_assert_cmpstr (approval, ==, length == limit ? "person:once" : "denied:too-long");
+      g_assert_cmpint (answer.decision, ==,
+                       length == limit ? OW_DECISION_ONCE : OW_DECISION_DENY);
+      g_assert_cmpuint (f->asked, ==, 1);
+    }
+}
+
 static void
 test_cancelled (Fixture       *f,
                 gconstpointer  data)
@@ -671,6 +696,7 @@ main (int   argc,
   ADD ("/consent/limit", test_limit);
   ADD ("/consent/remembered", test_remembered);
   ADD ("/consent/timeout", test_timeout);
+  ADD ("/consent/U03/too-long", test_too_long);
   ADD ("/consent/cancelled", test_cancelled);
   ADD ("/consent/closed", test_closed);
   ADD ("/consent/at-once", test_at_once);
