@@ -16,11 +16,14 @@
 #include "ow-openai-stream-private.h"
 
 #define MAX_NAME_BYTES 256
+#define MAX_TYPE_CHARS 64
 #define MAX_ANSWER_BYTES (64u * 1024u * 1024u)
 
 /* An answer that went on for longer than this without a word is not asked for again. */
 #define MAX_SILENT_BYTES (1024u * 1024u)
 
+/* As docs/models.md tells them. A server of one's own may have to load the model before its first
+ * byte; other servers send comments for minutes while the model thinks. */
 static const OwOpenaiTiming default_timing = {
   .connect = 30 * 1000,
   .first_byte = 120 * 1000,
@@ -275,12 +278,14 @@ on_head (const OwHttpAnswer *answer,
       completion->last_chunk = g_get_monotonic_time ();
       return TRUE;
     }
-  shown = type != NULL ? ow_text_shorten (type, 64, TRUE) : g_strdup ("of no kind");
-  why = g_strdup_printf ("it is %s", shown);
+  if (type != NULL)
+    shown = ow_text_shorten (type, MAX_TYPE_CHARS, TRUE);
+  why = shown != NULL ? g_strdup_printf ("it is %s", shown)
+                      : g_strdup ("it does not say what it is");
   ow_error_set (error, OW_ERROR_DATA,
                 "What answers at the model's address sends no stream of events", why,
-                "A network that wants a login first, or another server than meant, answers so: "
-                "check both.");
+                "A network that wants a login first answers like that, and so does a server of "
+                "another kind: check both.");
   return FALSE;
 }
 

@@ -14,9 +14,9 @@
  * at most the above; -1 for none and for what is neither. @header is nullable. */
 gint64 ow_openai_retry_read_after (const char *header, gint64 now_s);
 
-/* Before try @n + 1 (@n from 1): what the server said (@after_ms, -1: nothing) and never less,
- * else twice as long each time from @base_ms on. @draw (0 to 1) spreads those who were sent away
- * together. */
+/* Before try @n + 1 (@n from 1): what the server said (@after_ms, -1: nothing), never less and
+ * less than @base_ms more; else from half of it to all of what doubles each time from @base_ms on,
+ * up to 30 s. @draw (0 to 1) spreads those who were sent away together. */
 guint  ow_openai_retry_wait_ms    (guint n, gint64 after_ms, guint base_ms, double draw);
 
 /* An answer with @status may be another one a little later. */

@@ -9,9 +9,6 @@
 #define MAX_WAIT_MS 30000
 #define MAX_DOUBLINGS 16
 
-/* Added to what a server said, at most. */
-#define SPREAD_MS 1000
-
 static gint64
 read_date (const char *header)
 {
@@ -70,7 +67,7 @@ ow_openai_retry_wait_ms (guint  n,
   guint64 longest = (guint64) base_ms << MIN (n - 1, MAX_DOUBLINGS);
 
   if (after_ms >= 0)
-    return (guint) after_ms + (guint) (draw * MIN (SPREAD_MS, base_ms));
+    return (guint) after_ms + (guint) (draw * base_ms);
   longest = MIN (longest, MAX_WAIT_MS);
   return (guint) (longest / 2 + draw * (double) longest / 2);
 }

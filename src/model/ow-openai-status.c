@@ -10,8 +10,6 @@
 #include "ow-openai-retry-private.h"
 #include "ow-openai-stream-private.h"
 
-#define MAX_MESSAGE_CHARS 300
-
 #define NEXT_KEY \
   "Give the key of this server with \"openworker model add\", or in OPENWORKER_API_KEY."
 #define NEXT_NEW \
@@ -46,21 +44,19 @@ ow_openai_status_find_message (const OwHttpAnswer *answer,
                                const OwOpenaiKey  *key)
 {
   json_t *json = parse_body (answer);
+  gboolean is_json = json != NULL;
   char *message = ow_openai_stream_find_message (json, key);
 
   json_decref (json);
   /* Of other things only plain text reads as a sentence: a web page does not. */
-  if (message == NULL && json == NULL && answer->error_body != NULL &&
+  if (!is_json && answer->error_body != NULL &&
       g_strcmp0 (answer->content_type, "text/plain") == 0)
     {
       gsize length = 0;
       const char *data = g_bytes_get_data (answer->error_body, &length);
       g_autofree char *text = ow_text_from_bytes (data, (gssize) length);
-      g_autofree char *visible = ow_text_visible (g_strstrip (text));
-      g_autofree char *clean = ow_openai_key_take_out (key, visible);
 
-      if (*clean != '\0')
-        message = ow_text_shorten (clean, MAX_MESSAGE_CHARS, TRUE);
+      message = ow_openai_stream_show (text, key);
     }
   return message;
 }

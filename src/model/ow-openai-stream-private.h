@@ -42,6 +42,9 @@ guint64         ow_openai_stream_get_n_chunks (const OwOpenaiStream *self);
  * @error when it ended badly before anything of it came. To be called once. */
 OwModelTurn    *ow_openai_stream_end (OwOpenaiStream *self, const GError *cause, GError **error);
 
-/* What a server says in an error of @json (an answer's or an event's), made safe to show and
- * short, without @key (nullable); NULL when there is nothing that is known. (transfer full) */
+/* What a server @said, made safe to show and short, without @key (nullable); NULL when it is
+ * blank. (transfer full) */
+char           *ow_openai_stream_show         (const char *said, const OwOpenaiKey *key);
+/* What a server says in an error of @json (an answer's or an event's), shown likewise; NULL when
+ * there is nothing that is known. (transfer full) */
 char           *ow_openai_stream_find_message (const json_t *json, const OwOpenaiKey *key);

@@ -123,6 +123,18 @@ set_faultf (OwOpenaiStream *self,
   set_fault (self, what);
 }
 
+char *
+ow_openai_stream_show (const char        *said,
+                       const OwOpenaiKey *key)
+{
+  g_autofree char *text = g_strstrip (g_strdup (said));
+  g_autofree char *visible = ow_text_visible (text);
+  /* Before it is made short: a part of a key would not be found. */
+  g_autofree char *clean = ow_openai_key_take_out (key, visible);
+
+  return *clean != '\0' ? ow_text_shorten (clean, MAX_MESSAGE_CHARS, TRUE) : NULL;
+}
+
 /* Servers write {"error":{"message":…}}, {"error":"…"}, {"message":…}, {"detail":…}, or a
  * list of one of these. */
 char *
@@ -132,8 +144,6 @@ ow_openai_stream_find_message (const json_t      *json,
   static const char * const keys[] = { "message", "detail", "error", "msg" };
   const json_t *at = json_is_array (json) ? json_array_get (json, 0) : json;
   const json_t *inner = json_object_get (at, "error");
-  g_autofree char *visible = NULL;
-  g_autofree char *clean = NULL;
   const char *message = NULL;
 
   if (json_is_object (inner))
@@ -144,12 +154,7 @@ ow_openai_stream_find_message (const json_t      *json,
     at = json_array_get (json_object_get (at, "detail"), 0);
   for (gsize i = 0; i < G_N_ELEMENTS (keys) && message == NULL; i++)
     message = ow_json_get_string (at, keys[i], NULL);
-  if (message == NULL || message[strspn (message, " \t\r\n")] == '\0')
-    return NULL;
-  visible = ow_text_visible (message);
-  /* Before it is made short: a part of a key would not be found. */
-  clean = ow_openai_key_take_out (key, visible);
-  return ow_text_shorten (clean, MAX_MESSAGE_CHARS, TRUE);
+  return message != NULL ? ow_openai_stream_show (message, key) : NULL;
 }
 
 static void

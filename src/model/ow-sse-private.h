@@ -7,9 +7,10 @@
 
 /* Server-sent events (the event stream of HTML's standard) out of bytes as they come, with no
  * input or output of its own. Lines end in CR, LF or CRLF, also in a CRLF that two reads share; a
- * byte-order mark is passed over at the very start only; comments and fields that it does not
- * know are passed over. An event that its blank line does not end is none: a stream that was cut
- * ends in nothing. What it holds is bounded: a line or an event over the cap fails it for good.
+ * byte-order mark is passed over at the very start only; comments, "retry" (nobody comes back to
+ * a stream here) and fields that it does not know are passed over. An event that its blank line
+ * does not end is none: a stream that was cut ends in nothing. What it holds is bounded: a line
+ * or an event over the cap fails it for good.
  *
  * Bytes are not looked at further: data may hold NUL and need not be UTF-8. One owner, one
  * thread. */
@@ -35,6 +36,3 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (OwSse, ow_sse_free)
 /* FALSE for good once something was over the cap (OW_ERROR_DATA). Not to be called from @func. */
 gboolean ow_sse_feed (OwSse *self, const char *data, gsize length, OwSseFunc func,
                       gpointer user_data, GError **error);
-
-/* What the server last said to wait before coming back; -1: nothing. */
-gint64   ow_sse_get_retry_ms (const OwSse *self);

@@ -18,7 +18,6 @@ struct _OwSse {
   GString *data;       /* (owned) of the event that is not at its end; each line with its LF */
   char    *event;      /* (owned) (nullable) its type */
   char    *id;         /* (owned) (nullable) the last one */
-  gint64   retry_ms;
   gsize    mark_seen;  /* bytes of the byte-order mark; a full one and no one end the search */
   gboolean began;      /* the start, where a mark may stand, is over */
   gboolean after_cr;   /* a LF now belongs to the line end before it */
@@ -34,7 +33,6 @@ ow_sse_new (gsize max_bytes)
   self->max_bytes = max_bytes;
   self->line = g_string_new (NULL);
   self->data = g_string_new (NULL);
-  self->retry_ms = -1;
   return self;
 }
 
@@ -50,12 +48,6 @@ ow_sse_free (OwSse *self)
   g_free (self);
 }
 
-gint64
-ow_sse_get_retry_ms (const OwSse *self)
-{
-  return self->retry_ms;
-}
-
 static gboolean
 fail (OwSse   *self,
       GError **error)
@@ -65,24 +57,6 @@ fail (OwSse   *self,
                  "A line or an event of the answer is longer than %" G_GSIZE_FORMAT " bytes",
                  self->max_bytes);
   return FALSE;
-}
-
-static void
-take_retry (OwSse      *self,
-            const char *value,
-            gsize       length)
-{
-  gint64 ms = 0;
-
-  if (length == 0 || length > 9)
-    return;
-  for (gsize i = 0; i < length; i++)
-    {
-      if (!g_ascii_isdigit (value[i]))
-        return;
-      ms = ms * 10 + (value[i] - '0');
-    }
-  self->retry_ms = ms;
 }
 
 static gboolean
@@ -110,10 +84,6 @@ take_field (OwSse      *self,
     {
       g_free (self->id);
       self->id = g_strndup (value, length);
-    }
-  else if (name_length == 5 && memcmp (name, "retry", 5) == 0)
-    {
-      take_retry (self, value, length);
     }
   return TRUE;
 }

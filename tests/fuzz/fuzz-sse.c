@@ -51,7 +51,7 @@ parse (const uint8_t *data,
       at += piece;
       step += more;
     }
-  g_string_append_printf (seen, "%d %" G_GINT64_FORMAT, good, ow_sse_get_retry_ms (sse));
+  g_string_append_printf (seen, "%d", good);
   return seen;
 }
 

@@ -294,7 +294,7 @@ static const Refusal refusals[] = {
   { { .head = STATUS ("200 OK"), .body = "{\"choices\":[]}" }, NULL, 1, OW_ERROR_DATA, 1,
     { "sends no stream of events: it is application/json" } },
   { { .head = "HTTP/1.1 200 OK", .body = TEXT FINISH }, NULL, 1, OW_ERROR_DATA, 1,
-    { "sends no stream of events: it is of no kind" } },
+    { "sends no stream of events: it does not say what it is" } },
   { { .head = "HTTP/1.1 307 x\r\nLocation: http://example.org/", .body = "" }, KEY, 1,
     OW_ERROR_DATA, 1, { "leads elsewhere", "http://example.org/" } },
   { { .head = "SSH-2.0-OpenSSH_9.2", .body = "" }, NULL, 1, OW_ERROR_DATA, 1,

@@ -200,26 +200,6 @@ test_cut (void)
     }
 }
 
-static void
-test_retry (void)
-{
-  static const struct { const char *text; gint64 ms; } retries[] = {
-    { "retry: 1500\n", 1500 }, { "retry:0\n", 0 }, { "retry: 1\nretry: 2\n", 2 },
-    { "retry: \n", -1 }, { "retry\n", -1 }, { "retry: -5\n", -1 }, { "retry: 1.5\n", -1 },
-    { "retry: 5s\n", -1 }, { "retry: 99999999999999999999\n", -1 }, { "retry: 10\nretry: x\n", 10 },
-  };
-
-  for (gsize i = 0; i < G_N_ELEMENTS (retries); i++)
-    {
-      g_autoptr (OwSse) sse = ow_sse_new (CAP);
-
-      g_assert_cmpint (ow_sse_get_retry_ms (sse), ==, -1);
-      g_assert_true (ow_sse_feed (sse, retries[i].text, strlen (retries[i].text), on_event, NULL,
-                                  NULL));
-      g_assert_cmpint (ow_sse_get_retry_ms (sse), ==, retries[i].ms);
-    }
-}
-
 /* Over the cap: one line, one event of many lines, a comment; in one piece and in many. */
 static void
 test_cap (void)
@@ -313,7 +293,6 @@ main (int   argc,
   g_test_add_func ("/sse/P08/cut", test_cut);
   g_test_add_func ("/sse/P08/cap", test_cap);
   g_test_add_func ("/sse/under-cap", test_under_cap);
-  g_test_add_func ("/sse/retry", test_retry);
   g_test_add_func ("/sse/random", test_random);
   return g_test_run ();
 }
