@@ -69,7 +69,7 @@ ow_http_body_start (OwHttpBody *body,
   else if (length == NULL)
     body->kind = OW_HTTP_BODY_CLOSE;
   else if (!parse_length (length, &body->left))
-    return "the length that it tells is none";
+    return "what it says of its length is no number";
   else
     body->done = body->left == 0;
   return NULL;

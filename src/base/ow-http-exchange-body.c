@@ -12,8 +12,8 @@
 static void read_more (OwHttpExchange *exchange);
 
 static void
-end_as_data (OwHttpExchange   *exchange,
-             const char *why)
+end_as_data (OwHttpExchange *exchange,
+             const char     *why)
 {
   ow_http_exchange_end (exchange, ow_http_words_data (&exchange->fault, why));
 }
@@ -60,7 +60,7 @@ begin_body (OwHttpExchange *exchange)
 /* Of an answer that says no there is as much text as can be had. */
 static void
 begin_error_body (OwHttpExchange *exchange,
-                  gboolean  readable)
+                  gboolean        readable)
 {
   if (!readable || exchange->body.done)
     {
@@ -100,9 +100,9 @@ ow_http_exchange_begin_answer (OwHttpExchange *exchange)
 
 /* FALSE: nothing more is wanted. */
 static gboolean
-take_piece (OwHttpExchange   *exchange,
-            const char *piece,
-            gsize       length)
+take_piece (OwHttpExchange *exchange,
+            const char     *piece,
+            gsize           length)
 {
   if (exchange->error_body != NULL)
     {
@@ -123,8 +123,8 @@ take_piece (OwHttpExchange   *exchange,
 }
 
 static void
-end_as_broken (OwHttpExchange   *exchange,
-               const char *why)
+end_as_broken (OwHttpExchange *exchange,
+               const char     *why)
 {
   if (exchange->error_body != NULL || why == NULL)
     ow_http_exchange_end (exchange, NULL);
@@ -133,9 +133,9 @@ end_as_broken (OwHttpExchange   *exchange,
 }
 
 static void
-take_bytes (OwHttpExchange   *exchange,
-            const char *data,
-            gsize       length)
+take_bytes (OwHttpExchange *exchange,
+            const char     *data,
+            gsize           length)
 {
   while (length > 0 && !exchange->body.done)
     {

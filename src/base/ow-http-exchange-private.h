@@ -5,8 +5,12 @@
 
 #include "ow-http-soup-private.h"
 
+/* What one read of a body may give. */
 #define OW_HTTP_READ_BYTES 16384
 
+/* One request and its answer. Counted references (g_rc_box): each source and each call of
+ * libsoup's that is under way holds one, so that nothing comes back to what is gone. It has one
+ * end, the first; what happens after that is not told. */
 typedef struct {
   GTask          *task;       /* (owned) (nullable) until it returned */
   GCancellable   *stop;       /* (owned) */

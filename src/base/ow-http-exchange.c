@@ -107,7 +107,7 @@ ow_http_exchange_settle (OwHttpExchange *exchange)
 
 void
 ow_http_exchange_end (OwHttpExchange *exchange,
-                      GError   *error)
+                      GError         *error)
 {
   if (exchange->ended)
     {
@@ -186,9 +186,9 @@ on_total_late (gpointer user_data)
 }
 
 static GSource *
-watch (OwHttpExchange   *exchange,
-       guint       ms,
-       GSourceFunc func)
+watch (OwHttpExchange *exchange,
+       guint           ms,
+       GSourceFunc     func)
 {
   GSource *source = ow_source_timeout (ms, func, g_rc_box_acquire (exchange),
                                        ow_http_exchange_unref);
@@ -199,8 +199,8 @@ watch (OwHttpExchange   *exchange,
 }
 
 void
-ow_http_exchange_enter (OwHttpExchange   *exchange,
-                        OwHttpPhase phase)
+ow_http_exchange_enter (OwHttpExchange *exchange,
+                        OwHttpPhase     phase)
 {
   ow_source_clear (&exchange->deadline);
   exchange->fault.phase = phase;

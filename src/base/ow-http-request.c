@@ -142,7 +142,7 @@ check_header (const char  *name,
 
   if (!is_name (name))
     ow_error_set (error, OW_ERROR_USAGE, "A header cannot be sent",
-                  "its name holds what no header's name has", NULL);
+                  "its name holds a character that names of headers do not have", NULL);
   else if (!is_value (value))
     ow_error_setf (error, OW_ERROR_USAGE, "Take line ends and control characters out of it",
                    "The header %s cannot be sent: its value holds a control character", name);

@@ -8,6 +8,7 @@
 
 /* All authorities of a system are some 250 KB. */
 #define CA_FILE_MAX_BYTES (4 * 1024 * 1024)
+#define NEXT_PROXY "Give one such as http://proxy.example.org:3128"
 
 /* OwHttp:
  *
@@ -92,7 +93,7 @@ make_proxy (const char  *proxy,
   else
     {
       ow_error_set (error, OW_ERROR_USAGE, "The proxy cannot be used",
-                    "its address begins with neither http:// nor socks5://", NULL);
+                    "its address begins with neither http:// nor socks5://", NEXT_PROXY);
       return NULL;
     }
 
@@ -100,8 +101,7 @@ make_proxy (const char  *proxy,
   if (uri == NULL || strchr (proxy, '@') != NULL)
     {
       ow_error_set (error, OW_ERROR_USAGE, "The proxy cannot be used",
-                    "its address makes no sense or names a user",
-                    "Give one such as http://proxy.example.org:3128");
+                    "its address makes no sense or names a user", NEXT_PROXY);
       return NULL;
     }
   return g_simple_proxy_resolver_new (proxy, NULL);
