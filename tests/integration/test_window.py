@@ -32,7 +32,8 @@ def host(request, account, openworker):
         assert up.stop() == 0
 
 
-def test_task_with_an_approval_and_a_stop(account, workspace, desktop, host, openworker, openworker_desktop):
+def test_task_with_an_approval_and_a_stop(account, workspace, desktop, host, openworker,
+                                          openworker_desktop):
     words = ["First ", "I ", "make ", "a file."]
     with ModelServer([shell(COMMAND, text=words, delay=0.02),
                       {"text": "The file is there."},
@@ -59,14 +60,16 @@ def test_task_with_an_approval_and_a_stop(account, workspace, desktop, host, ope
         wait_until((workspace.folder / "begun").exists, 20, "the command")
         begun = time.monotonic()
         window.click("Stop")
-        wait_until(lambda: not [line for line in workspace.processes().values() if "sleep 60" in line],
-                   2, "the command's end")
+        wait_until(lambda: not [line for line in workspace.processes().values()
+                                if "sleep 60" in line], 2, "the command's end")
         window.gone("Stop", "push button", timeout=2)
         assert time.monotonic() - begun < scaled(4)
 
         session, = sessions(account, openworker)
-        ended = wait_event(account, openworker, session["session"], type="tool-ended", outcome="cancelled")
-        stopped = wait_event(account, openworker, session["session"], type="turn-ended", reason="stopped")
+        ended = wait_event(account, openworker, session["session"], type="tool-ended",
+                           outcome="cancelled")
+        stopped = wait_event(account, openworker, session["session"], type="turn-ended",
+                             reason="stopped")
         assert stopped["seq"] > ended["seq"]
         assert [event["decision"] for event in events(account, openworker, session["session"])
                 if event["type"] == "consent-answered"] == ["once", "once"]
@@ -75,14 +78,14 @@ def test_task_with_an_approval_and_a_stop(account, workspace, desktop, host, ope
     assert window.process.returncode == 0
 
 
-def seconds_since(event):
-    at = datetime.datetime.fromisoformat(event["time"].replace("Z", "+00:00"))
-    return time.time() - at.timestamp()
+def time_of(event):
+    return datetime.datetime.fromisoformat(event["time"].replace("Z", "+00:00")).timestamp()
 
 
-def test_U06_press_that_comes_too_early(ordinary_user, desktop, workspace, openworker, openworker_desktop):
+def test_U06_press_that_comes_too_early(ordinary_user, desktop, workspace, openworker,
+                                        openworker_desktop):
     """What was pressed before a person can have read the question answers nothing; the same
-    press at the same place answers it half a second after."""
+    press half a second after does."""
     rounds = 6
     with ModelServer([shell(f"echo {n}") for n in range(rounds)] + [{"text": "Done."}]) as server:
         window = desktop.start(openworker_desktop)
@@ -91,18 +94,22 @@ def test_U06_press_that_comes_too_early(ordinary_user, desktop, workspace, openw
         for n in range(rounds):
             window.wait("What would be done", "text", contains=f"echo {n}", timeout=20)
             x, y = window.press("Deny", "push button")
+            pressed = time.time()
             asked = wait_event(ordinary_user, openworker, session, type="consent-asked", nth=n)
-            early = seconds_since(asked) < ARMED
+            # The card comes after the event; on a slow machine not every press is early.
+            early = pressed - time_of(asked) < ARMED
             time.sleep(scaled(ARMED) + 0.3)
             if early:
-                tried += 1
-                assert not answers(ordinary_user, openworker, session)[n:], "an early press answered"
+                assert not answers(ordinary_user, openworker, session)[n:], "answered too early"
                 window.wait("Deny", "push button", state="focused")
             if not answers(ordinary_user, openworker, session)[n:]:
-                window.press_at(x, y)
-            wait_until(lambda: len(answers(ordinary_user, openworker, session)) == n + 1, 10, "the answer")
+                again = window.press("Deny", "push button")
+                # Where the card moved on meanwhile the early press was beside the button.
+                tried += early and abs(again[0] - x) < 20 and abs(again[1] - y) < 10
+            wait_until(lambda: len(answers(ordinary_user, openworker, session)) == n + 1, 10,
+                       "the answer")
         wait_text(window, "Done.")
-    assert tried > 0, "this machine is too slow to press in half a second"
+    assert tried > 0, "no press was early and on the button"
     assert answers(ordinary_user, openworker, session) == ["deny"] * rounds
 
 
@@ -111,9 +118,10 @@ def answers(account, openworker, session):
             if event["type"] == "consent-answered"]
 
 
-@pytest.mark.parametrize("way", ["asked", "up"])
-def test_no_protection_is_said(ordinary_user, desktop, workspace, openworker, openworker_desktop, way):
-    """In the header, in a bar of the window, and at every call."""
+@pytest.mark.parametrize("way", ["nothing-set", "asked", "up"])
+def test_no_protection_is_said(ordinary_user, desktop, workspace, openworker, openworker_desktop,
+                               way):
+    """In the header, in a bar of the window, and at every call, whoever chose it (REQ-W06)."""
     up = Up(ordinary_user, openworker) if way == "up" else None
     with ModelServer([shell("echo hello"), {"text": "Done."}]) as server:
         window = desktop.start(openworker_desktop)
@@ -121,7 +129,8 @@ def test_no_protection_is_said(ordinary_user, desktop, workspace, openworker, op
             up.detach(server, provider="direct", approve="deny")
             window.press(contains="Do it.", role="label")
         else:
-            start_session(window, workspace.folder, server, provider=DIRECT)
+            start_session(window, workspace.folder, server,
+                          provider=DIRECT if way == "asked" else None)
             card(window)
             window.click("Deny")
         wait_text(window, "Done.")
@@ -150,8 +159,8 @@ def test_keys(ordinary_user, desktop, workspace, openworker, openworker_desktop)
         seen = ["Deny"]
         for _ in range(3):
             window.key("Tab")
-            focused = [node["name"] for node in window.ask("all", state="focused", within="Transcript")["nodes"]]
-            seen += focused
+            focused = window.ask("all", state="focused", within="Transcript")["nodes"]
+            seen += [node["name"] for node in focused]
         assert seen[:4] == ["Deny", "Allow once", "Allow for this session", "Always allow"], seen
         window.key("shift+Tab", "shift+Tab")
         window.wait("Allow once", state="focused")
@@ -167,7 +176,8 @@ def test_keys(ordinary_user, desktop, workspace, openworker, openworker_desktop)
     window.stop()
 
 
-def test_window_answers_while_a_model_speaks(ordinary_user, desktop, workspace, openworker, openworker_desktop):
+def test_window_answers_while_a_model_speaks(ordinary_user, desktop, workspace, openworker,
+                                             openworker_desktop):
     """200 pieces a second for some seconds: a menu opens and closes all the same."""
     with ModelServer([{"text": ["word "] * 8000, "delay": 0.005}]) as server:
         window = desktop.start(openworker_desktop)
