@@ -251,8 +251,8 @@ on_checked (GObject      *source,
     {
       self->fallback = OW_PROVIDER_DIRECT;
       ow_local_engine_add_notice (self, "NOT PROTECTED: commands run directly on this machine, "
-                                  "with the same access as your user account, because no sandbox can "
-                                  "be used here. %s", error->message);
+                                  "with the same access as your user account, because no sandbox "
+                                  "can be used here. %s", error->message);
     }
   finish (task);
 }

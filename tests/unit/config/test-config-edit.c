@@ -10,6 +10,8 @@
 #include "base/ow-file.h"
 #include "ow-config-change-private.h"
 
+/* Edits of the settings keep every byte that they do not own (REQ-U14). */
+
 #define BOM "\xef\xbb\xbf"
 
 /* A model as a table and as an item, and the one that is added. */

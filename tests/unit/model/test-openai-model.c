@@ -379,8 +379,8 @@ test_key_in_long_words (void)
       for (gsize pad = 300 - strlen (KEY) - 4; pad < 304; pad += 3)
         {
           g_autofree char *filler = g_strnfill (pad, '.');
-          g_autofree char *body = g_strconcat (forms[i / 2].before, filler, keys[i % 2], keys[i % 2],
-                                               forms[i / 2].after, NULL);
+          g_autofree char *body = g_strconcat (forms[i / 2].before, filler, keys[i % 2],
+                                               keys[i % 2], forms[i / 2].after, NULL);
           const RawAnswer answer = { .head = head, .body = body };
           g_autoptr (RawServer) server = raw_server_new (&answer, 1);
           g_autoptr (OwModel) model = make_model (server, KEY, NULL);

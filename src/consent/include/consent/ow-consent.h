@@ -69,8 +69,8 @@ void        ow_consent_request_async  (OwConsent               *self,
                                        gpointer                 user_data);
 /* @approval (transfer full): how it was decided, for the record: "policy:sandboxed",
  * "policy:read-only", "rule:always", "person:once", "person:session", "person:always",
- * "denied:person", "denied:policy", "denied:timeout", "denied:nobody", "denied:too-long" (over 1 MiB: no
- * face could show all of it), "denied:closed",
+ * "denied:person", "denied:policy", "denied:timeout", "denied:nobody", "denied:too-long" (over
+ * 1 MiB: no face could show all of it), "denied:closed",
  * "denied:cancelled". FALSE only when a question or its answer could not be written down. */
 gboolean    ow_consent_request_finish (OwConsent     *self,
                                        GAsyncResult  *result,
