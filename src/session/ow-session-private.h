@@ -30,14 +30,8 @@ struct _OwSession {
   OwModel          *model;        /* (owned) (nullable) */
   OwAgent          *agent;        /* (owned) (nullable) while the wall is up */
   json_t           *folders;      /* (owned) as in session-started */
-  json_t           *hosts;        /* (owned) */
-  char             *model_name;   /* (owned) (nullable) */
-  char             *base_url;     /* (owned) (nullable) */
-  char             *notice;       /* (owned) (nullable) */
+  json_t           *beginning;    /* (owned) members of the session-started or -resumed to come */
   OwRecordingPlace *record;       /* (owned) (nullable) */
-  OwProviderKind    provider;
-  OwNetworkProfile  profile;
-  OwApprovePolicy   approve;
   OwLevel           level;
   gboolean          keep;
   gboolean          resumed;

@@ -186,8 +186,8 @@ start_agent (OwSession *self)
   g_autofree char *prompt = NULL;
 
   prompt = ow_agent_describe_environment (self->folders, self->level,
-                                          ow_network_profile_to_string (self->profile),
-                                          self->hosts);
+                                          ow_json_get_string (self->beginning, "profile", NULL),
+                                          json_object_get (self->beginning, "hosts"));
   self->agent = ow_agent_new (self->events, self->consent, self->audit,
                               OW_TOOL_HOST (self->sandbox), self->model, prompt, NULL);
   self->phase = OW_SESSION_READING;
@@ -279,22 +279,11 @@ static gboolean
 append_beginning (OwSession *self)
 {
   g_autofree char *notice = NULL;
-  OwSessionOptions options = {
-    .provider = self->provider,
-    .profile = self->profile,
-    .model_name = self->model_name,
-    .base_url = self->base_url,
-    .notice = self->notice,
-    .approve = self->approve,
-  };
 
   if (!self->resumed)
-    return ow_session_append (self, OW_EVENT_SESSION_STARTED,
-                              ow_session_events_started (&options, self->level, self->folders,
-                                                         self->hosts));
+    return ow_session_append (self, OW_EVENT_SESSION_STARTED, json_copy (self->beginning));
   notice = ow_session_resume_describe (self->events, self->level);
-  if (!ow_session_append (self, OW_EVENT_SESSION_RESUMED,
-                          ow_session_events_started (&options, self->level, NULL, self->hosts)))
+  if (!ow_session_append (self, OW_EVENT_SESSION_RESUMED, json_copy (self->beginning)))
     return FALSE;
   ow_session_append_notice (self, notice);
   return TRUE;

@@ -50,11 +50,8 @@ ow_session_finalize (GObject *object)
   OwSession *self = OW_SESSION (object);
 
   json_decref (self->folders);
-  json_decref (self->hosts);
+  json_decref (self->beginning);
   json_decref (self->argv);
-  g_free (self->model_name);
-  g_free (self->base_url);
-  g_free (self->notice);
   g_clear_pointer (&self->record, ow_recording_place_free);
   g_clear_error (&self->error);
   g_clear_pointer (&self->noticed, g_hash_table_unref);
@@ -172,27 +169,33 @@ on_decision (OwSandbox  *sandbox,
     ow_session_append_notice (self, notice);
 }
 
-/* What both ways to a session share: @id, its sandbox of @options, not started. */
+/* What both ways to a session share: its sandbox of @options, not started. */
 static OwSession *
 make_session (OwStore                 *store,
               OwAudit                 *audit,
               OwEventList             *events,
+              gboolean                 resumed,
               const OwSessionOptions  *options,
               GError                 **error)
 {
   g_autoptr (OwSession) self = g_object_new (OW_TYPE_SESSION, NULL);
   const char *id = ow_event_list_get_session (events);
+  json_t *hosts = NULL;
 
-  self->sandbox = ow_session_setup_sandbox (id, options, &self->folders, &self->hosts, error);
+  self->sandbox = ow_session_setup_sandbox (id, options, &self->folders, &hosts, error);
   if (self->sandbox == NULL)
     return NULL;
+  self->resumed = resumed;
+  self->level = ow_sandbox_get_level (self->sandbox);
+  self->beginning = ow_session_events_started (options, self->level,
+                                               resumed ? NULL : self->folders, hosts);
+  json_decref (hosts);
   if (options->record != NULL)
     {
       self->record = ow_recording_place_open (options->record, self->folders, error);
       if (self->record == NULL)
         return NULL;
     }
-  self->level = ow_sandbox_get_level (self->sandbox);
   g_signal_connect (self->sandbox, "lost", G_CALLBACK (on_lost), self);
   g_signal_connect (self->sandbox, "decision", G_CALLBACK (on_decision), self);
   self->audit = g_object_ref (audit);
@@ -203,12 +206,6 @@ make_session (OwStore                 *store,
     ow_consent_set_rules (self->consent, options->rules,
                           ow_json_get_string (json_array_get (self->folders, 0), "path", ""));
   g_set_object (&self->model, options->model);
-  self->model_name = g_strdup (options->model_name);
-  self->base_url = g_strdup (options->base_url);
-  self->notice = g_strdup (options->notice);
-  self->provider = options->provider;
-  self->profile = options->profile;
-  self->approve = options->approve;
   self->keep = options->keep;
   ow_store_attach (store, self->events);
   g_signal_connect (self->events, "appended", G_CALLBACK (on_appended), self);
@@ -237,7 +234,7 @@ ow_session_new (OwStore                 *store,
       return NULL;
     }
   events = ow_event_list_new (id);
-  self = make_session (store, audit, events, options, error);
+  self = make_session (store, audit, events, FALSE, options, error);
   if (self != NULL)
     ow_state_reach ("session-created");
   return self;
@@ -273,10 +270,9 @@ ow_session_resume (OwStore                 *store,
     return NULL;
   own = *options;
   own.folders = (const char * const *) folders;
-  self = make_session (store, audit, events, &own, error);
+  self = make_session (store, audit, events, TRUE, &own, error);
   if (self == NULL)
     return NULL;
-  self->resumed = TRUE;
   self->open_turn = ow_session_resume_is_cut (events);
   if (ow_session_resume_check_folders (events, self->folders, error))
     return self;
