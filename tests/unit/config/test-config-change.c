@@ -16,43 +16,10 @@
 #include <unistd.h>
 
 #include "base/ow-error.h"
-#include "base/ow-file.h"
+#include "config-fixture.h"
 
 #define TABLE(n) "[[models]]\nname = \"" n "\"\nprovider = \"openai\"\nmodel = \"m\"\n" \
   "base_url = \"http://127.0.0.1:1/v1\"\n"
-
-typedef struct {
-  char *dir;
-  char *path;
-  char *backup;
-} Fixture;
-
-static void
-set_up (Fixture       *f,
-        gconstpointer  data)
-{
-  f->dir = g_dir_make_tmp ("ow-change-XXXXXX", NULL);
-  g_assert_nonnull (f->dir);
-  f->path = g_build_filename (f->dir, "config.toml", NULL);
-  f->backup = g_strconcat (f->path, ".bak", NULL);
-}
-
-static void
-tear_down (Fixture       *f,
-           gconstpointer  data)
-{
-  g_assert_true (ow_file_remove_tree (f->dir, NULL));
-  g_free (f->backup);
-  g_free (f->path);
-  g_free (f->dir);
-}
-
-static void
-put (const char *path,
-     const char *content)
-{
-  g_assert_true (g_file_set_contents (path, content, -1, NULL));
-}
 
 static void
 assert_holds (const char *path,
@@ -105,7 +72,7 @@ test_quoting (Fixture       *f,
     {
       g_autoptr (OwConfig) config = NULL;
 
-      put (f->path, form == 0 ? "" : "models = []");
+      config_put (f->path, form == 0 ? "" : "models = []", -1);
       for (guint i = 0; i < G_N_ELEMENTS (models); i++)
         {
           g_autofree char *name = g_strdup_printf ("m%u", i);
@@ -138,7 +105,7 @@ test_text_values (Fixture       *f,
 {
   g_autoptr (GError) error = NULL;
 
-  put (f->path, "a = 1\n");
+  config_put (f->path, "a = 1\n", -1);
   g_assert_true (ow_config_change_text (f->path, "x", "\x01\t\n\r\x7f\"\\\xc3\xa9", &error));
   g_assert_no_error (error);
   assert_holds (f->path, "a = 1\nx = \"\\u0001\\u0009\\u000A\\u000D\\u007F\\\"\\\\\xc3\xa9\"\n");
@@ -237,7 +204,7 @@ test_mode_and_owner (Fixture       *f,
 
   for (gsize i = 0; i < G_N_ELEMENTS (modes); i++)
     {
-      put (f->path, "a = 1\n");
+      config_put (f->path, "a = 1\n", -1);
       g_assert_cmpint (g_chmod (f->path, modes[i]), ==, 0);
       g_assert_true (add (f->path, "new", NULL));
       g_assert_cmpuint (mode_of (f->path), ==, modes[i]);
@@ -265,10 +232,10 @@ test_link (Fixture       *f,
   g_autofree char *read = NULL;
 
   g_assert_cmpint (g_mkdir (dir, 0755), ==, 0);
-  put (target, "a = 1\n");
+  config_put (target, "a = 1\n", -1);
   g_assert_cmpint (g_chmod (target, 0640), ==, 0);
   g_assert_cmpint (symlink ("dotfiles/my.toml", f->path), ==, 0);
-  put (other, "keep");
+  config_put (other, "keep", -1);
   /* What bears the backup's name is replaced, never written through. */
   g_assert_cmpint (symlink ("other", f->backup), ==, 0);
 
@@ -294,14 +261,14 @@ test_read_only (Fixture       *f,
 {
   g_autofree char *big = g_strnfill (1024 * 1024 - 20, '#');
 
-  put (f->path, "a = 1\n");
+  config_put (f->path, "a = 1\n", -1);
   g_assert_cmpint (g_chmod (f->path, 0400), ==, 0);
   assert_refused (f->path, "Permission denied");
   assert_holds (f->path, "a = 1\n");
   g_assert_cmpuint (mode_of (f->path), ==, 0400);
   g_assert_cmpint (g_chmod (f->path, 0600), ==, 0);
 
-  put (f->path, big);
+  config_put (f->path, big, -1);
   assert_refused (f->path, "by hand");
   assert_holds (f->path, big);
   g_assert_cmpint (g_unlink (f->path), ==, 0);
@@ -349,7 +316,7 @@ try_on_small_disk (Fixture    *f,
       mount ("tmpfs", f->dir, "tmpfs", 0, "size=1m,mode=0700") < 0)
     _exit (2);
 
-  put (f->path, old);
+  config_put (f->path, old, -1);
   for (guint room = 0; room < 2 * file; room += file)
     {
       fill (filler, blocks - file - room - (room > 0 ? 2 : 0));
@@ -369,7 +336,7 @@ try_with_limit (Fixture    *f,
 {
   const struct rlimit limit = { 4096, 4096 };
 
-  put (f->path, old);
+  config_put (f->path, old, -1);
   signal (SIGXFSZ, SIG_IGN);
   g_assert_cmpint (setrlimit (RLIMIT_FSIZE, &limit), ==, 0);
   assert_refused (f->path, "File too large");
@@ -424,7 +391,7 @@ test_at_once (Fixture       *f,
   g_autoptr (OwConfig) config = NULL;
   pid_t pids[WRITERS];
 
-  put (f->path, "# first\r\n");
+  config_put (f->path, "# first\r\n", -1);
   for (guint w = 0; w < WRITERS; w++)
     {
       pids[w] = fork ();
@@ -504,9 +471,9 @@ test_foreign_writer (Fixture       *f,
 
       g_unlink (f->path);
       if (rows[i].before != NULL)
-        put (f->path, rows[i].before);
+        config_put (f->path, rows[i].before, -1);
       pid = start_adding (f);
-      put (f->path, rows[i].meanwhile);
+      config_put (f->path, rows[i].meanwhile, -1);
       g_assert_cmpint (go_on (pid), ==, rows[i].after != NULL ? 0 : 1);
       assert_holds (f->path, rows[i].after != NULL ? rows[i].after : rows[i].meanwhile);
     }
@@ -520,13 +487,13 @@ test_endless_writer (Fixture       *f,
   pid_t pid;
   int status;
 
-  put (f->path, "a = 0\n");
+  config_put (f->path, "a = 0\n", -1);
   pid = start_adding (f);
   for (guint i = 1; i < 100; i++)
     {
       g_autofree char *text = g_strdup_printf ("a = %u\n", i);
 
-      put (f->path, text);
+      config_put (f->path, text, -1);
       g_assert_cmpint (kill (pid, SIGCONT), ==, 0);
       g_assert_cmpint (waitpid (pid, &status, WUNTRACED), ==, pid);
       if (!WIFSTOPPED (status))
@@ -546,7 +513,7 @@ test_killed (Fixture       *f,
 {
   pid_t pid;
 
-  put (f->path, "a = 1\n");
+  config_put (f->path, "a = 1\n", -1);
   pid = start_adding (f);
   g_assert_cmpint (kill (pid, SIGKILL), ==, 0);
   g_assert_cmpint (waitpid (pid, NULL, 0), ==, pid);
@@ -563,7 +530,7 @@ test_lock (Fixture       *f,
   int fd = open (f->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   gint64 begin = g_get_monotonic_time ();
 
-  put (f->path, "a = 1\n");
+  config_put (f->path, "a = 1\n", -1);
   g_assert_cmpint (flock (fd, LOCK_EX), ==, 0);
   assert_refused (f->path, "another program");
   g_assert_cmpint (g_get_monotonic_time () - begin, <, 60 * G_USEC_PER_SEC);
@@ -572,7 +539,7 @@ test_lock (Fixture       *f,
   g_assert_true (add (f->path, "new", NULL));
 }
 
-#define ADD(path, func) g_test_add (path, Fixture, NULL, set_up, func, tear_down)
+#define ADD(path, func) g_test_add (path, Fixture, NULL, config_set_up, func, config_tear_down)
 
 int
 main (int   argc,

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/ow-error.h"
-#include "base/ow-file.h"
+#include "config-fixture.h"
 #include "ow-config-change-private.h"
 
 /* Edits of the settings keep every byte that they do not own (REQ-U14). */
@@ -31,36 +31,6 @@ typedef struct {
   const char *after;  /* NULL: refused with @says, and the file is as it was */
   const char *says;
 } Row;
-
-typedef struct {
-  char *dir;
-  char *path;
-} Fixture;
-
-static void
-set_up (Fixture       *f,
-        gconstpointer  data)
-{
-  f->dir = g_dir_make_tmp ("ow-edit-XXXXXX", NULL);
-  g_assert_nonnull (f->dir);
-  f->path = g_build_filename (f->dir, "config.toml", NULL);
-}
-
-static void
-tear_down (Fixture       *f,
-           gconstpointer  data)
-{
-  g_assert_true (ow_file_remove_tree (f->dir, NULL));
-  g_free (f->path);
-  g_free (f->dir);
-}
-
-static void
-put (const char *path,
-     const char *content)
-{
-  g_assert_true (g_file_set_contents (path, content, -1, NULL));
-}
 
 static char *
 get (const char *path)
@@ -113,7 +83,7 @@ check_row (Fixture   *f,
   g_autoptr (GError) error = NULL;
   gboolean ok;
 
-  put (f->path, row->before);
+  config_put (f->path, row->before, -1);
   g_unlink (backup);
   ok = apply (f->path, row->op, &error);
   g_test_message ("before:\n%s", row->before);
@@ -311,7 +281,7 @@ test_there_and_back (Fixture       *f,
 
       if (adding[i].after == NULL || strstr (before, "= [") != NULL)
         continue;
-      put (f->path, before);
+      config_put (f->path, before, -1);
       g_assert_true (add (f->path, "new", NULL));
       g_assert_true (add (f->path, "second", NULL));
       g_assert_true (ow_config_remove_model (f->path, "new", NULL));
@@ -339,7 +309,7 @@ test_every_cut (Fixture       *f,
       g_autofree char *removed = NULL;
       g_autoptr (GError) error = NULL;
 
-      put (f->path, before);
+      config_put (f->path, before, -1);
       if (!add (f->path, "new", &error))
         {
           g_assert_error (error, OW_ERROR, OW_ERROR_DATA);
@@ -357,7 +327,8 @@ test_every_cut (Fixture       *f,
   g_assert_cmpuint (done, >, 20);
 }
 
-#define ROOM_TEST(path, func) g_test_add (path, Fixture, NULL, set_up, func, tear_down)
+#define ROOM_TEST(path, func) \
+  g_test_add (path, Fixture, NULL, config_set_up, func, config_tear_down)
 
 int
 main (int   argc,

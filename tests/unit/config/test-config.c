@@ -9,38 +9,7 @@
 #include <unistd.h>
 
 #include "base/ow-error.h"
-#include "base/ow-file.h"
-
-typedef struct {
-  char *dir;
-  char *path;
-} Fixture;
-
-static void
-set_up (Fixture       *f,
-        gconstpointer  data)
-{
-  f->dir = g_dir_make_tmp ("ow-config-XXXXXX", NULL);
-  g_assert_nonnull (f->dir);
-  f->path = g_build_filename (f->dir, "config.toml", NULL);
-}
-
-static void
-tear_down (Fixture       *f,
-           gconstpointer  data)
-{
-  g_assert_true (ow_file_remove_tree (f->dir, NULL));
-  g_free (f->path);
-  g_free (f->dir);
-}
-
-static void
-put (Fixture    *f,
-     const char *content,
-     gssize      length)
-{
-  g_assert_true (g_file_set_contents (f->path, content, length, NULL));
-}
+#include "config-fixture.h"
 
 static OwConfig *
 load (Fixture    *f,
@@ -49,7 +18,7 @@ load (Fixture    *f,
   g_autoptr (GError) error = NULL;
   OwConfig *config;
 
-  put (f, content, -1);
+  config_put (f->path, content, -1);
   config = ow_config_load (f->path, &error);
   g_assert_no_error (error);
   return config;
@@ -156,7 +125,7 @@ test_broken (Fixture       *f,
     {
       g_autoptr (GError) error = NULL;
 
-      put (f, rows[i].text, rows[i].length);
+      config_put (f->path, rows[i].text, rows[i].length);
       g_assert_null (ow_config_load (f->path, &error));
       g_assert_error (error, OW_ERROR, OW_ERROR_DATA);
       if (strstr (error->message, rows[i].says) == NULL)
@@ -188,7 +157,7 @@ test_bom (Fixture       *f,
     {
       g_autoptr (GError) error = NULL;
 
-      put (f, rows[i].text, rows[i].length);
+      config_put (f->path, rows[i].text, rows[i].length);
       g_assert_null (ow_config_load (f->path, &error));
       g_assert_error (error, OW_ERROR, OW_ERROR_DATA);
       g_test_message ("%s", error->message);
@@ -235,7 +204,7 @@ test_deep (Fixture       *f,
       g_autofree char *text = g_strconcat (rows[i].begin, middle, rows[i].end, NULL);
       g_autoptr (GError) error = NULL;
 
-      put (f, text, -1);
+      config_put (f->path, text, -1);
       g_assert_null (ow_config_load (f->path, &error));
       g_assert_error (error, OW_ERROR, OW_ERROR_DATA);
       g_test_message ("row %" G_GSIZE_FORMAT ": %s", i, error->message);
@@ -276,7 +245,7 @@ test_every_cut (Fixture       *f,
       g_autoptr (GError) error = NULL;
       g_autoptr (OwConfig) config = NULL;
 
-      put (f, text, (gssize) n);
+      config_put (f->path, text, (gssize) n);
       config = ow_config_load (f->path, &error);
       if (n < key)
         g_assert_error (error, OW_ERROR, OW_ERROR_DATA);
@@ -301,7 +270,7 @@ test_unreadable (Fixture       *f,
   g_autofree char *below = g_build_filename (f->path, "config.toml", NULL);
   g_autofree char *big = g_strnfill (1024 * 1024 + 1, '#');
 
-  put (f, big, -1);
+  config_put (f->path, big, -1);
   assert_refused (f->path);
   assert_refused (below);
   g_assert_cmpint (g_chmod (f->path, 0), ==, 0);
@@ -406,7 +375,7 @@ test_names (void)
   g_assert_cmpstr (ow_network_profile_to_string (OW_PROFILE_STRICT), ==, "strict");
 }
 
-#define ADD(path, func) g_test_add (path, Fixture, NULL, set_up, func, tear_down)
+#define ADD(path, func) g_test_add (path, Fixture, NULL, config_set_up, func, config_tear_down)
 
 int
 main (int   argc,

@@ -6,41 +6,18 @@
 #include <string.h>
 
 #include "base/ow-error.h"
-#include "base/ow-file.h"
+#include "config-fixture.h"
 #include "ow-base-url-private.h"
 
 #define MODEL(n) "[[models]]\nname = \"" n "\"\nprovider = \"openai\"\nmodel = \"m\"\n" \
   "base_url = \"http://127.0.0.1:1/v1\"\n"
-
-typedef struct {
-  char *dir;
-  char *path;
-} Fixture;
-
-static void
-set_up (Fixture       *f,
-        gconstpointer  data)
-{
-  f->dir = g_dir_make_tmp ("ow-models-XXXXXX", NULL);
-  g_assert_nonnull (f->dir);
-  f->path = g_build_filename (f->dir, "config.toml", NULL);
-}
-
-static void
-tear_down (Fixture       *f,
-           gconstpointer  data)
-{
-  g_assert_true (ow_file_remove_tree (f->dir, NULL));
-  g_free (f->path);
-  g_free (f->dir);
-}
 
 static OwConfig *
 load (Fixture     *f,
       const char  *text,
       GError     **error)
 {
-  g_assert_true (g_file_set_contents (f->path, text, -1, NULL));
+  config_put (f->path, text, -1);
   return ow_config_load (f->path, error);
 }
 
@@ -217,7 +194,7 @@ test_canonical (void)
     }
 }
 
-#define ADD(path, func) g_test_add (path, Fixture, NULL, set_up, func, tear_down)
+#define ADD(path, func) g_test_add (path, Fixture, NULL, config_set_up, func, config_tear_down)
 
 int
 main (int   argc,
