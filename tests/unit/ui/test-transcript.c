@@ -338,6 +338,40 @@ test_hosts (Fixture       *self,
 }
 
 static void
+read_instructions (Fixture    *self,
+                   const char *call,
+                   const char *outcome,
+                   const char *result)
+{
+  add (self, OW_EVENT_TOOL_ASKED,
+       json_pack ("{s:s, s:s, s:{s:s}, s:s, s:s}", "call", call, "tool", "read", "arguments",
+                  "path", "AGENTS.md", "level", "bubblewrap", "purpose", "instructions"));
+  add (self, OW_EVENT_TOOL_ENDED,
+       json_pack ("{s:s, s:s, s:s, s:s, s:s, s:i, s:i}", "call", call, "tool", "read", "level",
+                  "bubblewrap", "outcome", outcome, "result", result, "duration_ms", 1, "bytes",
+                  3));
+}
+
+/* A project without instructions is no news; one whose instructions cannot be read is. */
+static void
+test_no_instructions (Fixture       *self,
+                      gconstpointer  data)
+{
+  read_instructions (self, "c1", "failed", "There is nothing at AGENTS.md, so no.");
+  g_assert_cmpuint (count (self), ==, 0);
+  read_instructions (self, "c2", "failed", "AGENTS.md is a pipe.");
+  g_assert_cmpuint (count (self), ==, 1);
+  read_instructions (self, "c3", "ok", "There is nothing at all to say.");
+  g_assert_cmpuint (count (self), ==, 2);
+  g_assert_true (item (self, 1)->instructions);
+
+  ow_transcript_freeze (self->transcript);
+  read_instructions (self, "c4", "failed", "There is nothing at AGENTS.md, so no.");
+  ow_transcript_thaw (self->transcript);
+  g_assert_cmpuint (count (self), ==, 2);
+}
+
+static void
 add_test (const char *path,
           void      (*func)(Fixture *, gconstpointer))
 {
@@ -359,5 +393,6 @@ main (int    argc,
   add_test ("/transcript/ends", test_ends);
   add_test ("/transcript/freeze", test_freeze);
   add_test ("/transcript/hosts", test_hosts);
+  add_test ("/transcript/no-instructions", test_no_instructions);
   return g_test_run ();
 }
