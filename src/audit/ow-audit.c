@@ -124,6 +124,10 @@ refresh (OwAudit  *self,
     return FALSE;
   if (st.st_size == self->size)
     return TRUE;
+  /* Whoever holds the lock takes back nothing but the part of a line that is its own, so records
+   * are missing: a chain that began anew would hide that. */
+  if (st.st_size < self->size)
+    return fail (self, "it was cut short while in use; see \"openworker audit verify\"", error);
 
   if (!ow_audit_file_find_end (self->fd, st.st_size, &record, &self->torn, error))
     return FALSE;

@@ -453,6 +453,23 @@ store_event (OwStore  *self,
   return TRUE;
 }
 
+/* What goes into a file without a name, or beside the one that others open now, is lost. */
+static gboolean
+check_in_place (OwStore  *self,
+                GError  **error)
+{
+  g_autofree char *shown = ow_text_visible (self->path);
+  int moved = 0;
+
+  if (sqlite3_file_control (self->database, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK &&
+      moved == 0)
+    return TRUE;
+  ow_error_setf (error, OW_ERROR_FAILED, "Put it back or begin with an empty one, and start the "
+                 "program again.", "The store of sessions %s cannot be used: it was removed or "
+                 "replaced while in use", shown);
+  return FALSE;
+}
+
 static gboolean
 sink (OwEvent   *event,
       gpointer   user_data,
@@ -465,7 +482,7 @@ sink (OwEvent   *event,
   /* Within a transaction already when closing interrupted sessions. */
   if (!sqlite3_get_autocommit (self->database))
     return store_event (self, event, error);
-  if (!ow_store_exec (self, "BEGIN IMMEDIATE", error))
+  if (!check_in_place (self, error) || !ow_store_exec (self, "BEGIN IMMEDIATE", error))
     return FALSE;
   if (store_event (self, event, error) && ow_store_exec (self, "COMMIT", error))
     return TRUE;

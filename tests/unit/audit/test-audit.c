@@ -194,6 +194,40 @@ test_refused (Fixture       *f,
   g_assert_cmpint (st.st_mode & 07777, ==, 0600);
 }
 
+/* A chain that was cut, be it to nothing, does not go on as if it had begun there. */
+static void
+test_cut_in_use (Fixture       *f,
+                 gconstpointer  data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *text = NULL;
+  gsize length, line;
+
+  append_some (f->path, 3);
+  g_assert_true (g_file_get_contents (f->path, &text, &length, &error));
+  line = strcspn (text, "\n") + 1;
+  for (gsize keep = 0; keep < length; keep += keep == line ? length - line - 1 : line)
+    {
+      g_autoptr (OwAudit) audit = NULL;
+      g_autoptr (OwEvent) event = make_started ("c");
+      struct stat st;
+
+      g_assert_true (g_file_set_contents (f->path, text, (gssize) length, NULL));
+      audit = ow_audit_open (f->path, NULL);
+      g_assert_true (ow_audit_append (audit, event, FALSE, NULL));
+      g_assert_cmpint (truncate (f->path, (off_t) keep), ==, 0);
+      for (guint again = 0; again < 2; again++)
+        {
+          g_clear_error (&error);
+          g_assert_false (ow_audit_append (audit, event, FALSE, &error));
+          g_assert_error (error, OW_ERROR, OW_ERROR_FAILED);
+          g_assert_nonnull (strstr (error->message, "cut short while in use"));
+        }
+      g_assert_cmpint (g_stat (f->path, &st), ==, 0);
+      g_assert_cmpint (st.st_size, ==, keep);
+    }
+}
+
 /* Records must not go into a file that has lost its name. */
 static void
 test_removed (Fixture       *f,
@@ -305,6 +339,7 @@ main (int   argc,
   ADD ("/audit/unwanted", test_unwanted);
   ADD ("/audit/refused", test_refused);
   ADD ("/audit/removed", test_removed);
+  ADD ("/audit/cut-in-use", test_cut_in_use);
   ADD ("/audit/tampered", test_tampered);
   ADD ("/audit/spelt-otherwise", test_spelt_otherwise);
 

@@ -392,6 +392,50 @@ test_two (Fixture       *fixture,
   g_assert_cmpuint (ow_event_list_get_n (loaded), ==, 51);
 }
 
+/* A store that loses its name while a session writes into it: the session hears of it. */
+static void
+test_removed (Fixture       *fixture,
+              gconstpointer  data)
+{
+  static const char * const ways[] = { "removed", "moved", "replaced" };
+  g_autofree char *boot = boot_id ();
+  guint64 start = ow_owner_process_start (getpid ());
+
+  for (gsize i = 0; i < G_N_ELEMENTS (ways); i++)
+    {
+      g_autoptr (OwStore) store = open_store (fixture);
+      g_autoptr (OwEventList) list = ow_event_list_new (ways[i]);
+      g_autofree char *other = g_strconcat (fixture->path, ".other", NULL);
+
+      ow_store_attach (store, list);
+      append_started (list, getpid (), start, boot);
+      append_user (list, "a");
+      if (g_str_equal (ways[i], "removed"))
+        g_assert_cmpint (g_unlink (fixture->path), ==, 0);
+      else
+        g_assert_cmpint (g_rename (fixture->path, other), ==, 0);
+      if (g_str_equal (ways[i], "replaced"))
+        g_assert_true (g_file_set_contents (fixture->path, "", 0, NULL));
+      for (guint again = 0; again < 2; again++)
+        {
+          g_autoptr (GError) error = NULL;
+          g_autoptr (OwEvent) event = ow_event_list_append (list, OW_EVENT_USER_MESSAGE,
+                                                            json_pack ("{s:s}", "text", "b"),
+                                                            &error);
+
+          g_assert_null (event);
+          g_assert_error (error, OW_ERROR, OW_ERROR_FAILED);
+          g_assert_nonnull (strstr (error->message, "removed or replaced while in use"));
+        }
+      g_assert_cmpuint (ow_event_list_get_n (list), ==, 2);
+      if (g_str_equal (ways[i], "moved"))
+        {
+          g_assert_cmpint (g_rename (other, fixture->path), ==, 0);
+          append_user (list, "c");
+        }
+    }
+}
+
 /* Several programs at once make the file and close the same leftover: once. */
 static void
 test_processes (Fixture       *fixture,
@@ -624,6 +668,7 @@ main (int   argc,
   ADD ("/store/bad-rows", test_bad_rows);
   ADD ("/store/refused-event", test_refused_event);
   ADD ("/store/two", test_two);
+  ADD ("/store/removed", test_removed);
   ADD ("/store/processes", test_processes);
   ADD ("/store/interrupted", test_interrupted);
   ADD ("/store/unrecorded-end", test_unrecorded_end);
