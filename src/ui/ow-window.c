@@ -112,14 +112,20 @@ set_feed (OwWindow   *self,
   show_session (self);
 }
 
+static gboolean
+is_shown (OwWindow   *self,
+          const char *session)
+{
+  return self->feed != NULL &&
+         g_strcmp0 (ow_session_feed_get_session (self->feed), session) == 0;
+}
+
 static void
 open_session (OwWindow   *self,
               const char *session)
 {
-  if (self->feed != NULL &&
-      g_strcmp0 (ow_session_feed_get_session (self->feed), session) == 0)
-    return;
-  set_feed (self, session);
+  if (!is_shown (self, session))
+    set_feed (self, session);
 }
 
 static void
@@ -174,6 +180,23 @@ on_listed (OwWindow *self)
   show_session (self);
 }
 
+/* What was said, and where. */
+typedef struct
+{
+  char *session; /* (owned) */
+  char *text;    /* (owned) */
+} Saying;
+
+static void
+saying_free (gpointer data)
+{
+  Saying *saying = data;
+
+  g_free (saying->session);
+  g_free (saying->text);
+  g_free (saying);
+}
+
 static void
 on_said (GObject      *source,
          GAsyncResult *result,
@@ -181,17 +204,23 @@ on_said (GObject      *source,
 {
   g_autoptr (GTask) task = user_data;
   OwWindow *self = g_task_get_source_object (task);
+  const Saying *saying = g_task_get_task_data (task);
   g_autoptr (GError) error = NULL;
   json_t *value = ow_engine_command_finish (OW_ENGINE (source), result, &error);
   g_autofree char *words = NULL;
 
-  if (value == NULL && !g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
-    {
-      words = ow_words_line (error->message, ERROR_CHARS);
-      ow_composer_set_error (self->composer, words);
-      ow_composer_give_back (self->composer, g_task_get_task_data (task));
-    }
   json_decref (value);
+  if (value != NULL || g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
+    return;
+  /* Words for one session must not come back as words for another. */
+  if (!is_shown (self, saying->session))
+    {
+      ow_window_toast (self, error->message);
+      return;
+    }
+  words = ow_words_line (error->message, ERROR_CHARS);
+  ow_composer_set_error (self->composer, words);
+  ow_composer_give_back (self->composer, saying->text);
 }
 
 static void
@@ -199,15 +228,20 @@ on_send (OwWindow   *self,
          const char *text)
 {
   GTask *task;
+  Saying *saying;
 
   if (self->feed == NULL)
     return;
+  saying = g_new0 (Saying, 1);
+  saying->session = g_strdup (ow_session_feed_get_session (self->feed));
+  saying->text = g_strdup (text);
   task = g_task_new (self, NULL, NULL, NULL);
   g_task_set_source_tag (task, on_send);
-  g_task_set_task_data (task, g_strdup (text), g_free);
+  g_task_set_task_data (task, saying, saying_free);
+  /* One that had ended stays open again, as every session that the window begins. */
   ow_engine_command_async (OW_ENGINE (self->engine), "session.say",
-                           json_pack ("{s:s, s:s}", "session",
-                                      ow_session_feed_get_session (self->feed), "text", text),
+                           json_pack ("{s:s, s:s, s:b}", "session", saying->session,
+                                      "text", text, "keep", TRUE),
                            self->cancellable, on_said, task);
   ow_transcript_view_scroll_to_end (self->view);
 }

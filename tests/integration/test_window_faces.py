@@ -191,7 +191,8 @@ def test_quit_asks_while_a_session_runs(ordinary_user, workspace, desktop, openw
 
 def test_signal_parks_and_the_next_window_goes_on(ordinary_user, workspace, desktop, openworker,
                                                   openworker_desktop):
-    with ModelServer([shell(SLOW, text="First words."), {"text": "Words after all."}]) as server:
+    with ModelServer([shell(SLOW, text="First words."), {"text": "Words after all."},
+                      {"text": "The last ones."}]) as server:
         window = desktop.start(openworker_desktop)
         start_session(window, workspace.folder, server, approve=SANDBOXED)
         wait_begun(workspace)
@@ -205,4 +206,11 @@ def test_signal_parks_and_the_next_window_goes_on(ordinary_user, workspace, desk
         wait_text(window, "The session waits")
         say(window, "Go on, please.")
         wait_text(window, "Words after all.")
+        # It stays open after its turn, as a session that the window began.
+        wait_event(ordinary_user, openworker, session, type="turn-ended", reason="done")
+        say(window, "And once more.")
+        wait_text(window, "The last ones.")
+        begun = [event["type"] for event in events(ordinary_user, openworker, session)
+                 if event["type"] in ("session-started", "session-resumed")]
+        assert begun == ["session-started", "session-resumed"]
     window.stop()
