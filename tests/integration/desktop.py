@@ -70,8 +70,9 @@ class Window:
             time.sleep(0.1)
         return self.press_at(at["x"] + at["width"] // 2, at["y"] + at["height"] // 2)
 
-    def press_at(self, x, y):
-        self.desktop.xdotool("mousemove", "--window", self.top(), str(x), str(y), "click", "1")
+    def press_at(self, x, y, top=None):
+        self.desktop.xdotool("mousemove", "--window", top or self.top(), str(x), str(y),
+                             "click", "1")
         return x, y
 
     def choose(self, name, role="check box"):

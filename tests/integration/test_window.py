@@ -13,6 +13,8 @@ from model_server import ModelServer, calls
 from windows import (ARMED, DIRECT, SANDBOXED, card, events, level, only_session, say, sessions,
                      start_session, wait_event, wait_text)
 
+# As X says it: the keys go to whatever is under the pointer.
+NOBODY = "1"
 COMMAND = "printf 'made by %s\\n' \"the agent\" > made.txt && cat made.txt"
 
 
@@ -91,9 +93,11 @@ def test_U06_press_that_comes_too_early(ordinary_user, desktop, workspace, openw
         window = desktop.start(openworker_desktop)
         start_session(window, workspace.folder, server)
         session, tried = only_session(ordinary_user, openworker), 0
+        top = window.top()
         for n in range(rounds):
-            window.wait("What would be done", "text", contains=f"echo {n}", timeout=20)
-            x, y = window.press("Deny", "push button")
+            # As soon as the button is there, with nothing in between.
+            at = window.ask("extents", "Deny", "push button", timeout=20)
+            x, y = window.press_at(at["x"] + at["width"] // 2, at["y"] + at["height"] // 2, top)
             pressed = time.time()
             asked = wait_event(ordinary_user, openworker, session, type="consent-asked", nth=n)
             # The card comes after the event; on a slow machine not every press is early.
@@ -111,6 +115,38 @@ def test_U06_press_that_comes_too_early(ordinary_user, desktop, workspace, openw
         wait_text(window, "Done.")
     assert tried > 0, "no press was early and on the button"
     assert answers(ordinary_user, openworker, session) == ["deny"] * rounds
+
+
+def test_U06_press_that_raises_the_window(ordinary_user, desktop, workspace, openworker,
+                                          openworker_desktop):
+    """A click into a window that had not the keys is for the window, not for its question."""
+    with ModelServer([shell("touch made"), {"text": "Done."}]) as server:
+        window = desktop.start(openworker_desktop)
+        start_session(window, workspace.folder, server)
+        session = only_session(ordinary_user, openworker)
+        window.give_keys()
+        card(window)
+        at = window.ask("extents", "Allow once", "push button")
+        top = window.top()
+        press = ["mousemove", "--window", top, str(at["x"] + at["width"] // 2),
+                 str(at["y"] + at["height"] // 2), "click", "1"]
+        quick = 0
+        for _ in range(5):
+            desktop.xdotool("mousemove", "1179", "819", "windowfocus", NOBODY)
+            time.sleep(scaled(ARMED) + 0.3)
+            begun = time.monotonic()
+            desktop.xdotool("windowfocus", "--sync", top, *press)
+            quick += time.monotonic() - begun < ARMED
+            time.sleep(0.2)
+            if quick:
+                break
+        assert quick, "no press was quick enough"
+        assert not answers(ordinary_user, openworker, session)
+        time.sleep(scaled(ARMED) + 0.3)
+        desktop.xdotool(*press)
+        wait_text(window, "Done.")
+        assert answers(ordinary_user, openworker, session) == ["once"]
+    window.stop()
 
 
 def answers(account, openworker, session):
