@@ -11,8 +11,7 @@
  * number that does not follow the last one is asked for, so that nothing is missed and nothing
  * comes twice, whatever the engine does in between.
  *
- * Signals: "changed": the facts or the error are others; "event" (OwEvent *event): a new
- * event was taken, none of those that were read at the beginning. Main thread. */
+ * Signal "changed": the facts or the error are others. Main thread. */
 
 #define OW_TYPE_SESSION_FEED (ow_session_feed_get_type ())
 G_DECLARE_FINAL_TYPE (OwSessionFeed, ow_session_feed, OW, SESSION_FEED, GObject)
@@ -26,3 +25,5 @@ gboolean        ow_session_feed_is_loading     (OwSessionFeed *self);
 const char     *ow_session_feed_get_error      (OwSessionFeed *self);
 /* Asks for what is missing: after the engine was another one, or an error. */
 void            ow_session_feed_refresh        (OwSessionFeed *self);
+/* It follows no more: whoever let go of it does not read the rest of a long session. */
+void            ow_session_feed_close          (OwSessionFeed *self);

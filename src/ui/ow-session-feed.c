@@ -20,9 +20,7 @@ struct _OwSessionFeed
   gboolean        loaded;      /* was read to its end once */
 };
 
-enum { CHANGED, EVENT, N_SIGNALS };
-
-static guint signals[N_SIGNALS];
+static guint changed_signal;
 
 G_DEFINE_FINAL_TYPE (OwSessionFeed, ow_session_feed, G_TYPE_OBJECT)
 
@@ -34,7 +32,6 @@ take (OwSessionFeed *self,
       OwEvent       *event)
 {
   guint64 seq = ow_event_get_seq (event);
-  gboolean changed;
 
   self->seen = MAX (self->seen, seq);
   /* A live piece of what is not shown yet would stand in front of it. An end without a
@@ -46,10 +43,7 @@ take (OwSessionFeed *self,
 
   self->last = MAX (self->last, seq);
   ow_transcript_add (self->transcript, event);
-  changed = ow_session_facts_add (self->facts, event);
-  if (self->loaded)
-    g_signal_emit (self, signals[EVENT], 0, event);
-  return changed;
+  return ow_session_facts_add (self->facts, event);
 }
 
 static void
@@ -62,7 +56,7 @@ on_event (OwEngine *engine,
   if (g_strcmp0 (ow_event_get_session (event), self->session) != 0)
     return;
   if (take (self, event))
-    g_signal_emit (self, signals[CHANGED], 0);
+    g_signal_emit (self, changed_signal, 0);
   if (self->seen > self->last)
     ask (self);
 }
@@ -99,13 +93,14 @@ on_shown (GObject      *source,
   guint64 before = self->last;
 
   self->asking = FALSE;
+  if (self->engine == NULL)
+    {
+      json_decref (value);
+      return;
+    }
   g_clear_pointer (&self->error, g_free);
   if (value == NULL)
-    {
-      if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
-        return;
-      self->error = g_strdup (error->message);
-    }
+    self->error = g_strdup (error->message);
   else
     take_all (self, json_object_get (value, "events"));
 
@@ -118,7 +113,7 @@ on_shown (GObject      *source,
       self->again = self->again || ((more || self->seen > self->last) && self->last > before);
     }
   json_decref (value);
-  g_signal_emit (self, signals[CHANGED], 0);
+  g_signal_emit (self, changed_signal, 0);
   if (self->again)
     ask (self);
 }
@@ -145,15 +140,19 @@ ow_session_feed_refresh (OwSessionFeed *self)
   ask (self);
 }
 
-static void
-ow_session_feed_dispose (GObject *object)
+void
+ow_session_feed_close (OwSessionFeed *self)
 {
-  OwSessionFeed *self = OW_SESSION_FEED (object);
-
   if (self->engine != NULL)
     g_signal_handlers_disconnect_by_data (self->engine, self);
   g_cancellable_cancel (self->cancellable);
   g_clear_object (&self->engine);
+}
+
+static void
+ow_session_feed_dispose (GObject *object)
+{
+  ow_session_feed_close (OW_SESSION_FEED (object));
 
   G_OBJECT_CLASS (ow_session_feed_parent_class)->dispose (object);
 }
@@ -181,12 +180,8 @@ ow_session_feed_class_init (OwSessionFeedClass *klass)
   object_class->finalize = ow_session_feed_finalize;
 
   /* The facts or the error are others. */
-  signals[CHANGED] = g_signal_new ("changed", OW_TYPE_SESSION_FEED, G_SIGNAL_RUN_LAST, 0,
-                                   NULL, NULL, NULL, G_TYPE_NONE, 0);
-  /* A new event was taken. */
-  signals[EVENT] = g_signal_new ("event", OW_TYPE_SESSION_FEED, G_SIGNAL_RUN_LAST, 0,
-                                 NULL, NULL, NULL, G_TYPE_NONE, 1,
-                                 OW_TYPE_EVENT | G_SIGNAL_TYPE_STATIC_SCOPE);
+  changed_signal = g_signal_new ("changed", OW_TYPE_SESSION_FEED, G_SIGNAL_RUN_LAST, 0, NULL,
+                                 NULL, NULL, G_TYPE_NONE, 0);
 }
 
 static void

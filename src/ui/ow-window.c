@@ -93,12 +93,20 @@ show_session (OwWindow *self)
 }
 
 static void
+drop_feed (OwWindow *self)
+{
+  if (self->feed == NULL)
+    return;
+  g_signal_handlers_disconnect_by_data (self->feed, self);
+  ow_session_feed_close (self->feed);
+  g_clear_object (&self->feed);
+}
+
+static void
 set_feed (OwWindow   *self,
           const char *session)
 {
-  if (self->feed != NULL)
-    g_signal_handlers_disconnect_by_data (self->feed, self);
-  g_clear_object (&self->feed);
+  drop_feed (self);
   if (session != NULL)
     {
       self->feed = ow_session_feed_new (OW_ENGINE (self->engine), session);
@@ -302,15 +310,13 @@ ow_window_dispose (GObject *object)
   OwWindow *self = OW_WINDOW (object);
 
   g_cancellable_cancel (self->cancellable);
-  if (self->feed != NULL)
-    g_signal_handlers_disconnect_by_data (self->feed, self);
+  drop_feed (self);
   if (self->list != NULL)
     g_signal_handlers_disconnect_by_data (self->list, self);
   if (self->engine != NULL)
     g_signal_handlers_disconnect_by_data (self->engine, self);
   if (self->selection != NULL)
     g_signal_handlers_disconnect_by_data (self->selection, self);
-  g_clear_object (&self->feed);
   g_clear_object (&self->selection);
   g_clear_object (&self->list);
   gtk_widget_dispose_template (GTK_WIDGET (self), OW_TYPE_WINDOW);

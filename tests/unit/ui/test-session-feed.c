@@ -244,6 +244,26 @@ test_error (void)
   check (feed, engine);
 }
 
+/* Who looks at another session does not go on reading the first: a long one has many pages. */
+static void
+test_close (void)
+{
+  g_autoptr (TestEngine) engine = g_object_new (TEST_TYPE_ENGINE, NULL);
+  OwSessionFeed *feed;
+
+  for (guint i = 0; i < 10; i++)
+    append (engine, FALSE);
+  feed = ow_session_feed_new (OW_ENGINE (engine), "s");
+  g_assert_cmpuint (engine->asked, ==, 1);
+  g_object_add_weak_pointer (G_OBJECT (feed), (gpointer *) &feed);
+  ow_session_feed_close (feed);
+  g_object_unref (feed);
+  append (engine, TRUE);
+  answer (engine);
+  g_assert_cmpuint (engine->asked, ==, 1);
+  g_assert_null (feed);
+}
+
 int
 main (int    argc,
       char **argv)
@@ -254,5 +274,6 @@ main (int    argc,
   g_test_add_func ("/session-feed/other-session", test_other_session);
   g_test_add_func ("/session-feed/no-circle", test_no_circle);
   g_test_add_func ("/session-feed/error", test_error);
+  g_test_add_func ("/session-feed/close", test_close);
   return g_test_run ();
 }
