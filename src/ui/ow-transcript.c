@@ -26,6 +26,7 @@ struct _OwTranscript
   GPtrArray        *items;    /* (owned) of (owned) OwTranscriptItem */
   GHashTable       *calls;    /* (owned) call → its item (borrowed) */
   GHashTable       *requests; /* (owned) request → its item (borrowed) */
+  GHashTable       *open;     /* (owned) set of those that have not come to their end (borrowed) */
   OwTranscriptItem *live;     /* (nullable) borrowed: the message that comes in pieces */
   GHashTable       *dirty;    /* (owned) set of items with news that was not told */
   guint             batch;    /* source id, 0 when none */
@@ -98,6 +99,7 @@ take_away (OwTranscript     *self,
   if (!g_ptr_array_find (self->items, item, &index))
     return;
   g_hash_table_remove (self->dirty, item);
+  g_hash_table_remove (self->open, item);
   g_hash_table_remove (self->calls, item->id);
   g_ptr_array_remove_index (self->items, index);
   if (index >= self->told)
@@ -244,6 +246,7 @@ need_call (OwTranscript *self,
   item->title = ow_event_get_kind (event) == OW_EVENT_TOOL_ENDED
                 ? g_strdup (item->tool) : ow_event_words_call_title (event);
   g_hash_table_replace (self->calls, g_strdup (item->id), item);
+  g_hash_table_add (self->open, item);
   return append (self, item);
 }
 
@@ -254,6 +257,7 @@ start_call (OwTranscript *self,
   OwTranscriptItem *item = need_call (self, event);
 
   item->state = OW_CALL_RUNNING;
+  g_hash_table_add (self->open, item);
   item->began = ow_event_get_time (event);
   ow_transcript_item_set (&item->level, ow_event_get_string (event, "level"));
   changed (self, item);
@@ -307,6 +311,7 @@ end_call (OwTranscript *self,
       return;
     }
   item->state = OW_CALL_ENDED;
+  g_hash_table_remove (self->open, item);
   item->duration_ms = ow_event_get_int (event, "duration_ms", 0);
   ow_transcript_item_set (&item->level, ow_event_get_string (event, "level"));
   g_free (item->outcome);
@@ -334,6 +339,7 @@ add_request (OwTranscript *self,
   item->always = g_strdup (ow_event_get_string (event, "always"));
   item->open = TRUE;
   g_hash_table_replace (self->requests, g_strdup (item->id), item);
+  g_hash_table_add (self->open, item);
   append (self, item);
 }
 
@@ -374,7 +380,23 @@ answer_request (OwTranscript *self,
   item->note = item->sent || *approval == '\0' ? g_steal_pointer (&said)
                                                : g_strdup_printf (_ ("%s (%s)"), said, approval);
   item->open = FALSE;
+  g_hash_table_remove (self->open, item);
   changed (self, item);
+}
+
+static void
+close_item (OwTranscriptItem *item)
+{
+  if (item->kind == OW_ITEM_CONSENT)
+    {
+      item->open = FALSE;
+      ow_transcript_item_set (&item->note, _ ("Closed without an answer"));
+    }
+  else
+    {
+      item->state = OW_CALL_ENDED;
+      ow_transcript_item_set (&item->outcome, _ ("not run to its end"));
+    }
 }
 
 /* The end of a turn or of the session is the end of what it asked and ran, whether or not that
@@ -383,29 +405,14 @@ static void
 close_open (OwTranscript *self)
 {
   GHashTableIter iter;
-  gpointer value;
+  gpointer item;
 
   end_live (self);
-  g_hash_table_iter_init (&iter, self->requests);
-  while (g_hash_table_iter_next (&iter, NULL, &value))
+  g_hash_table_iter_init (&iter, self->open);
+  while (g_hash_table_iter_next (&iter, &item, NULL))
     {
-      OwTranscriptItem *item = value;
-
-      if (!item->open)
-        continue;
-      item->open = FALSE;
-      ow_transcript_item_set (&item->note, _ ("Closed without an answer"));
-      changed (self, item);
-    }
-  g_hash_table_iter_init (&iter, self->calls);
-  while (g_hash_table_iter_next (&iter, NULL, &value))
-    {
-      OwTranscriptItem *item = value;
-
-      if (item->state == OW_CALL_ENDED)
-        continue;
-      item->state = OW_CALL_ENDED;
-      ow_transcript_item_set (&item->outcome, _ ("not run to its end"));
+      g_hash_table_iter_remove (&iter);
+      close_item (item);
       changed (self, item);
     }
 }
@@ -593,6 +600,7 @@ ow_transcript_finalize (GObject *object)
   g_hash_table_unref (self->dirty);
   g_hash_table_unref (self->calls);
   g_hash_table_unref (self->requests);
+  g_hash_table_unref (self->open);
   g_ptr_array_unref (self->items);
 
   G_OBJECT_CLASS (ow_transcript_parent_class)->finalize (object);
@@ -610,6 +618,7 @@ ow_transcript_init (OwTranscript *self)
   self->items = g_ptr_array_new_with_free_func (g_object_unref);
   self->calls = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   self->requests = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  self->open = g_hash_table_new (NULL, NULL);
   self->dirty = g_hash_table_new (NULL, NULL);
 }
 
