@@ -22,6 +22,10 @@ void        ow_http_exchange_start (GTask *task, const OwHttpSettings *settings,
 /* (transfer full) of an http(s) address with a host and no user; errors show nothing of it,
  * since secrets stand in addresses too. */
 GUri       *ow_http_request_parse_url (const char *url, GError **error);
+/* No character in @url that is not written in an address as it is. */
+gboolean    ow_http_request_is_url_text (const char *url);
+/* A user or a password, also an empty one, stands before its host. */
+gboolean    ow_http_request_names_user  (const char *url);
 gboolean    ow_http_request_is_loopback (GUri *uri);
 /* (transfer full) host and port, as a person reads them. */
 char       *ow_http_request_where  (GUri *uri);

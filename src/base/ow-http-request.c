@@ -17,8 +17,8 @@ static const char *const own_headers[] = {
   "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", NULL,
 };
 
-static gboolean
-is_url_text (const char *url)
+gboolean
+ow_http_request_is_url_text (const char *url)
 {
   for (const char *c = url; *c != '\0'; c++)
     if (*c <= ' ' || *c >= 0x7f || strchr ("\"<>\\^`{|}", *c) != NULL)
@@ -45,8 +45,8 @@ is_host (const char *host)
   return TRUE;
 }
 
-static gboolean
-names_user (const char *url)
+gboolean
+ow_http_request_names_user (const char *url)
 {
   const char *authority = strstr (url, "//");
 
@@ -69,12 +69,12 @@ ow_http_request_parse_url (const char  *url,
 
   if (url == NULL || *url == '\0')
     return refuse_url (error, "it is empty");
-  if (!is_url_text (url))
+  if (!ow_http_request_is_url_text (url))
     return refuse_url (error, "it holds a character that no address has");
   if (g_ascii_strncasecmp (url, "http://", 7) != 0
       && g_ascii_strncasecmp (url, "https://", 8) != 0)
     return refuse_url (error, "it begins with neither http:// nor https://");
-  if (names_user (url))
+  if (ow_http_request_names_user (url))
     return refuse_url (error, "it names a user or a password, which do not belong in an address");
   uri = g_uri_parse (url, SOUP_HTTP_URI_FLAGS, NULL);
   if (uri == NULL || g_uri_get_port (uri) == 0)

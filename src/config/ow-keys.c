@@ -5,9 +5,9 @@
 
 #include <string.h>
 
+#include "base/ow-base-url.h"
 #include "base/ow-error.h"
 #include "base/ow-secret.h"
-#include "ow-base-url-private.h"
 #include "ow-keys-service-private.h"
 
 #define VARIABLE  "OPENWORKER_API_KEY"

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
+#include "base/ow-base-url.h"
 #include "base/ow-text.h"
-#include "ow-base-url-private.h"
 #include "ow-model-settings-private.h"
 
 #define MAX_NAME_CHARS  64

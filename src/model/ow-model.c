@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/ow-base-url.h"
 #include "base/ow-error.h"
 #include "base/ow-text.h"
 #include "model/ow-replay-model.h"
@@ -126,57 +127,13 @@ set_address_error (GError     **error,
                 "Give one such as http://127.0.0.1:8080/v1 or https://HOST/v1.");
 }
 
-/* Parts that a request would not carry, or that would carry a secret into every place where an
- * address is shown. */
-static const char *
-find_address_fault (GUri *uri)
-{
-  const char *scheme = g_uri_get_scheme (uri);
-  const char *host = g_uri_get_host (uri);
-
-  if (!g_str_equal (scheme, "http") && !g_str_equal (scheme, "https"))
-    return "only http: and https: are spoken";
-  if (host == NULL || *host == '\0')
-    return "it names no host";
-  if (g_uri_get_userinfo (uri) != NULL)
-    return "a name or a key must not stand in it";
-  if (g_uri_get_query (uri) != NULL || g_uri_get_fragment (uri) != NULL)
-    return "nothing may follow its path";
-  return NULL;
-}
-
-static gboolean
-is_plain (const char *base_url)
-{
-  for (const char *at = base_url; *at != '\0'; at++)
-    {
-      if (!g_ascii_isgraph (*at))
-        return FALSE;
-    }
-  return TRUE;
-}
-
-/* -1 for the scheme's own: one address is to be one, also where keys are looked up by it. */
-static int
-find_port (GUri *uri)
-{
-  int port = g_uri_get_port (uri);
-  int own = g_str_equal (g_uri_get_scheme (uri), "https") ? 443 : 80;
-
-  return port == own ? -1 : port;
-}
-
 char *
 ow_model_find_base_url (const char  *name,
                         const char  *base_url,
                         GError     **error)
 {
-  g_autoptr (GUri) uri = NULL;
-  g_autoptr (GError) cause = NULL;
-  g_autofree char *joined = NULL;
-  const char *path;
-  const char *fault;
-  gsize       length;
+  g_autofree char *url = NULL;
+  g_autofree char *fault = NULL;
 
   g_return_val_if_fail (name != NULL, NULL);
 
@@ -193,23 +150,17 @@ ow_model_find_base_url (const char  *name,
     }
   if (base_url == NULL)
     return g_strdup (OPENAI_BASE_URL);
-  uri = is_plain (base_url) ? g_uri_parse (base_url, G_URI_FLAGS_ENCODED, &cause) : NULL;
-  fault = uri != NULL ? find_address_fault (uri) : "it cannot be read";
+  fault = ow_base_url_find_fault (base_url);
   if (fault != NULL)
     {
       set_address_error (error, base_url, fault);
       return NULL;
     }
-  path = g_uri_get_path (uri);
+  url = ow_base_url_canonical (base_url);
   /* A bare host: every server of this kind has its interface below /v1. */
-  if (g_str_equal (path, "") || g_str_equal (path, "/"))
-    path = "/v1";
-  joined = g_uri_join (G_URI_FLAGS_ENCODED, g_uri_get_scheme (uri), NULL, g_uri_get_host (uri),
-                       find_port (uri), path, NULL, NULL);
-  length = strlen (joined);
-  while (length > 0 && joined[length - 1] == '/')
-    joined[--length] = '\0';
-  return g_steal_pointer (&joined);
+  if (strchr (strstr (url, "://") + strlen ("://"), '/') == NULL)
+    return g_strconcat (url, "/v1", NULL);
+  return g_steal_pointer (&url);
 }
 
 OwModel *

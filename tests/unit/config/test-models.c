@@ -5,9 +5,9 @@
 
 #include <string.h>
 
+#include "base/ow-base-url.h"
 #include "base/ow-error.h"
 #include "config-fixture.h"
-#include "ow-base-url-private.h"
 
 #define MODEL(n) "[[models]]\nname = \"" n "\"\nprovider = \"openai\"\nmodel = \"m\"\n" \
   "base_url = \"http://127.0.0.1:1/v1\"\n"
@@ -181,7 +181,8 @@ test_canonical (void)
     { "http://a.example:443/v1", "http://a.example:443/v1" },
     { "https://a.example/V1", "https://a.example/V1" },
     { "http://[::1]:8080/v1", "http://[::1]:8080/v1" },
-    { "https://a.example/%7Ex", "https://a.example/~x" },
+    { "https://a.example/a%2Fb", "https://a.example/a%2Fb" },
+    { "https://a.example/a/b", "https://a.example/a/b" }, { "https://a%2Fb.example", NULL },
     { "https://a.example@b.example", NULL }, { "https://a.example?x", NULL }, { "", NULL },
     { "javascript:alert(1)", NULL }, { "http://a.example\r\nX: y", NULL },
   };

@@ -1,27 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: The OpenWorker authors */
 
-#include "ow-base-url-private.h"
+#include "base/ow-base-url.h"
 
 #include <string.h>
 
+#include "ow-http-private.h"
+
 #define MAX_CHARS 2048
-
-static gboolean
-is_plain (const char *text)
-{
-  for (const char *p = text; *p != '\0'; p++)
-    if (*p <= ' ' || *p >= 0x7f || strchr ("\"'<>\\^`{|}", *p) != NULL)
-      return FALSE;
-
-  return TRUE;
-}
-
-static gboolean
-is_http (const char *scheme)
-{
-  return g_ascii_strcasecmp (scheme, "http") == 0 || g_ascii_strcasecmp (scheme, "https") == 0;
-}
 
 /* NULL with @why set when there is a fault. */
 static GUri *
@@ -29,24 +15,21 @@ parse (const char  *text,
        const char **why)
 {
   g_autoptr (GUri) uri = NULL;
-  const char *authority = strstr (text, "://");
 
   *why = NULL;
   if (*text == '\0' || strlen (text) > MAX_CHARS)
     *why = "an address has 1 to 2,048 characters";
-  else if (!is_plain (text))
+  else if (!ow_http_request_is_url_text (text))
     *why = "it has a space, or a character that is not written in an address as it is";
-  else if (authority != NULL && memchr (authority + 3, '@', strcspn (authority + 3, "/?#")) != NULL)
+  else if (ow_http_request_names_user (text))
     *why = "a name or password in an address would be stored and shown in the clear: a key is "
            "kept in the keyring";
   if (*why != NULL)
     return NULL;
 
-  uri = g_uri_parse (text, G_URI_FLAGS_NONE, NULL);
-  if (uri == NULL || !is_http (g_uri_get_scheme (uri)) || g_uri_get_host (uri) == NULL ||
-      *g_uri_get_host (uri) == '\0' || g_uri_get_port (uri) == 0)
-    *why = "an address begins with http:// or https:// and a host, such as "
-           "\"https://models.example/v1\"";
+  uri = ow_http_request_parse_url (text, NULL);
+  if (uri == NULL)
+    *why = "an address begins with http:// or https:// and the name or number of a host";
   else if (strpbrk (text, "?#") != NULL)
     *why = "an address ends with its path: no \"?\" and no \"#\"";
 
@@ -86,5 +69,6 @@ ow_base_url_canonical (const char *text)
   while (length > 0 && path[length - 1] == '/')
     path[--length] = '\0';
 
-  return g_uri_join (G_URI_FLAGS_NONE, scheme, NULL, host, port, path, NULL, NULL);
+  /* "%2F" in a path is no slash: as it was written. */
+  return g_uri_join (G_URI_FLAGS_ENCODED_PATH, scheme, NULL, host, port, path, NULL, NULL);
 }
