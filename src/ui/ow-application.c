@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #include "engine/ow-shared-engine.h"
-#include "ow-mnemonic-private.h"
+#include "ow-confirm-private.h"
 #include "ow-window-private.h"
 
 #define APPLICATION_ID "org.openworker.OpenWorker"
@@ -205,19 +205,13 @@ ask_to_quit (OwApplication *self,
 
   body = g_strdup_printf (ngettext ("%u session runs in this program.",
                                     "%u sessions run in this program.", n), n);
-  dialog = ADW_MESSAGE_DIALOG (adw_message_dialog_new (self->window, _ ("Quit OpenWorker?"), body));
-  adw_message_dialog_add_responses (dialog, "cancel", _ ("_Cancel"), "keep",
-                                    _ ("_Keep running"), "stop",
+  dialog = ow_confirm_new (self->window, _ ("Quit OpenWorker?"), body);
+  adw_message_dialog_add_responses (dialog, "keep", _ ("_Keep running"), "stop",
                                     _ ("_Stop and quit"), NULL);
   adw_message_dialog_set_response_appearance (dialog, "stop", ADW_RESPONSE_DESTRUCTIVE);
-  adw_message_dialog_set_default_response (dialog, "cancel");
-  adw_message_dialog_set_close_response (dialog, "cancel");
-  ow_mnemonic_name_buttons (GTK_WIDGET (dialog));
   g_signal_connect_object (dialog, "response", G_CALLBACK (on_quit_response), self,
                            G_CONNECT_SWAPPED);
-  gtk_window_present (GTK_WINDOW (dialog));
-  /* Enter must not hit what destroys, where the buttons stand below each other. */
-  gtk_window_set_focus (GTK_WINDOW (dialog), gtk_window_get_default_widget (GTK_WINDOW (dialog)));
+  ow_confirm_present (dialog);
 }
 
 static void

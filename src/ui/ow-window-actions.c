@@ -6,6 +6,7 @@
 #include <glib/gi18n.h>
 
 #include "ow-application-private.h"
+#include "ow-confirm-private.h"
 #include "ow-new-session-dialog-private.h"
 
 /* What was done is told by the events; what went wrong by a toast. */
@@ -71,20 +72,14 @@ action_delete (GtkWidget  *widget,
 
   if (self->feed == NULL)
     return;
-  dialog = ADW_MESSAGE_DIALOG (
-    adw_message_dialog_new (GTK_WINDOW (self), _ ("Delete this session?"),
-                            _ ("What was said and done in it is removed from the list. The record "
-                               "of its calls stays, and so do the folders.")));
-  adw_message_dialog_add_responses (dialog, "cancel", _ ("_Cancel"),
-                                    "delete", _ ("_Delete session"), NULL);
+  dialog = ow_confirm_new (GTK_WINDOW (self), _ ("Delete this session?"),
+                           _ ("What was said and done in it is removed from the list. The record "
+                              "of its calls stays, and so do the folders."));
+  adw_message_dialog_add_response (dialog, "delete", _ ("_Delete session"));
   adw_message_dialog_set_response_appearance (dialog, "delete", ADW_RESPONSE_DESTRUCTIVE);
-  adw_message_dialog_set_default_response (dialog, "cancel");
-  adw_message_dialog_set_close_response (dialog, "cancel");
   g_signal_connect_object (dialog, "response", G_CALLBACK (on_delete_response), self,
                            G_CONNECT_SWAPPED);
-  gtk_window_present (GTK_WINDOW (dialog));
-  /* Enter must not hit what destroys, where the buttons stand below each other. */
-  gtk_window_set_focus (GTK_WINDOW (dialog), gtk_window_get_default_widget (GTK_WINDOW (dialog)));
+  ow_confirm_present (dialog);
 }
 
 static void
