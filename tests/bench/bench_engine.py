@@ -76,9 +76,9 @@ def wait_for(condition, seconds=20):
         time.sleep(0.002)
 
 
-def pss_mib(pid):
+def memory_mib(pid, kind="Pss"):
     text = Path(f"/proc/{pid}/smaps_rollup").read_text()
-    return int(text.split("Pss:")[1].split()[0]) / 1024
+    return int(text.split(f"{kind}:")[1].split()[0]) / 1024
 
 
 def cpu_seconds(pid):
@@ -106,16 +106,18 @@ def measure_windows(build, environment, figures):
                GSETTINGS_BACKEND="memory", GTK_A11Y="none")
     for name, argv in (("bare", [build / "tests/bench/bench-window"]),
                        ("window", [build / "src/ui/openworker-desktop"])):
-        times, memory = [], []
+        times, memory, whole = [], [], []
         for _ in range(STARTS):
             shown, process = show_window(argv, screen, env)
             times.append(shown)
             time.sleep(1)
-            memory.append(pss_mib(process.pid))
+            memory.append(memory_mib(process.pid))
+            whole.append(memory_mib(process.pid, "Rss"))
             stop(process)
             wait_for(screen.is_dark)
         figures[f"{name}_shown"] = statistics.median(times)
         figures[f"{name}_resident"] = statistics.median(memory)
+        figures[f"{name}_whole"] = statistics.median(whole)
     measure_stream(build, env, screen, figures)
     screen.end()
 
@@ -134,7 +136,8 @@ def measure_stream(build, environment, screen, figures):
                                     stdout=subprocess.DEVNULL,
                                     stderr=subprocess.DEVNULL).returncode == 0)
     time.sleep(1)
-    figures["up_resident"] = pss_mib(up.pid)
+    figures["up_whole"] = memory_mib(up.pid, "Rss")
+    figures["up_resident"] = memory_mib(up.pid)
     with ModelServer(script) as server:
         _, window = show_window([build / "src/ui/openworker-desktop"], screen, environment)
         time.sleep(2)
