@@ -101,7 +101,6 @@ typedef struct
   const OwEvent *run;         /* its last begin */
   gboolean       interrupted; /* its last end */
   gboolean       parked;
-  gboolean       cut;         /* a turn did not come to its own end */
   guint          crashes;     /* runs in a row that ended with their engine */
 } History;
 
@@ -114,8 +113,6 @@ read_end (History       *history,
   history->interrupted = g_str_equal (outcome, "interrupted");
   history->parked = g_str_equal (outcome, "parked");
   history->crashes = history->interrupted ? history->crashes + 1 : 0;
-  if (history->parked)
-    history->cut = ow_event_get_string (event, "message") != NULL;
 }
 
 static void
@@ -136,13 +133,7 @@ read_history (History     *history,
           read_end (history, event);
           break;
         case OW_EVENT_TURN_ENDED:
-          history->cut = FALSE;
           history->crashes = 0;
-          break;
-        case OW_EVENT_USER_MESSAGE:
-        case OW_EVENT_MODEL_MESSAGE:
-        case OW_EVENT_TOOL_ASKED:
-          history->cut = TRUE;
           break;
         default:
           break;
@@ -181,7 +172,8 @@ wants_resume (OwLocalEngine *self,
   if (events == NULL)
     return FALSE;
   read_history (&history, events);
-  if (history.run == NULL || !history.cut || ow_event_get_string (history.run, "model") == NULL)
+  if (history.run == NULL || ow_event_get_string (history.run, "model") == NULL ||
+      !ow_session_resume_is_cut (events))
     return FALSE;
   if (history.parked)
     return TRUE;

@@ -204,6 +204,7 @@ static const Schema schemas[OW_EVENT_N_TYPES] = {
                                  { "outcome", STRING, session_values, NULL },
                                  { "exit", COUNT, NULL, NULL },
                                  { "message", STRING | OPTIONAL, NULL, NULL },
+                                 { "cut", BOOLEAN | OPTIONAL, NULL, NULL },
                                } },
 };
 

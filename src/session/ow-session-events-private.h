@@ -14,8 +14,8 @@ const char *ow_session_events_approve_name (OwApprovePolicy policy);
 json_t *ow_session_events_started  (const OwSessionOptions *options, OwLevel level,
                                     const json_t *folders, const json_t *hosts);
 json_t *ow_session_events_wall     (const char *state, OwLevel level, const char *reason);
-/* @error NULL: done with @status, or @parked, where a message says that a turn was @cut
- * short and goes on with the session. */
+/* @error NULL: done with @status, or @parked, with a turn @cut short that goes on with the
+ * session. */
 json_t *ow_session_events_ended    (const GError *error, int status, gboolean parked,
                                     gboolean cut);
 /* From one line of openworker-proxy, which is data: NULL when it is none. @notice (nullable

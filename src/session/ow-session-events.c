@@ -105,7 +105,10 @@ ow_session_events_ended (const GError *error,
   if (error != NULL)
     set_text (members, "message", error->message);
   else if (parked && cut)
-    set_text (members, "message", "A turn was cut short. It goes on with the session.");
+    {
+      json_object_set_new (members, "cut", json_true ());
+      set_text (members, "message", "A turn was cut short. It goes on with the session.");
+    }
   return members;
 }
 

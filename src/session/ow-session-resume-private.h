@@ -14,8 +14,6 @@ char     **ow_session_resume_folders       (OwEventList *events, GError **error)
  * refused. */
 gboolean   ow_session_resume_check_folders (OwEventList *events, const json_t *folders,
                                             GError **error);
-/* The last turn did not come to its own end. */
-gboolean   ow_session_resume_is_cut        (OwEventList *events);
 /* What agent and person are told when it goes on at @level: lost shell state, and each call
  * that the end of the last run interrupted. (transfer full) */
 char      *ow_session_resume_describe      (OwEventList *events, OwLevel level);

@@ -8,6 +8,7 @@
 
 #include "base/ow-error.h"
 #include "base/ow-text.h"
+#include "session/ow-session.h"
 
 #define MAX_CALLS      10
 #define MAX_CALL_CHARS 160
@@ -104,7 +105,7 @@ ow_session_resume_is_cut (OwEventList *events)
         cut = FALSE;
       else if (ow_event_get_kind (event) == OW_EVENT_SESSION_ENDED &&
                g_str_equal (ow_event_get_string (event, "outcome"), "parked"))
-        cut = ow_event_get_string (event, "message") != NULL;
+        cut = ow_json_get_bool (ow_event_get_members (event), "cut", FALSE);
     }
   return cut;
 }

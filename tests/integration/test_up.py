@@ -13,6 +13,7 @@ import time
 
 import pytest
 from conftest import scaled, wait_until
+from engine_client import EngineClient
 from engines import Up, said
 from fake_engine import HELLO, Error, FakeEngine
 from model_server import ModelServer, calls
@@ -199,6 +200,24 @@ def test_killed_engine_resumes(up, workspace):
     outcomes = [event["outcome"] for event in later.events(session) if event["type"] == "session-ended"]
     assert outcomes == ["interrupted", "done"]
     assert later.run("audit", "verify").returncode == 0
+
+
+def test_killed_while_it_waits_is_left(up, workspace):
+    """A session that went on and had answered everything has nothing that another engine could go on
+    with, also where it has read the folder's instructions since."""
+    with ModelServer([{"text": "Done."}]) as server:
+        engine = up()
+        session = engine.detach(server)
+        assert engine.wait_end(session)["outcome"] == "done"
+        with EngineClient(engine.account) as client:
+            client.command("session.resume", {"session": session, "keep": True})
+        wait_until(lambda: any(event.get("purpose") == "instructions" for event in engine.events(session)[-4:]), 20,
+                   "the instructions to be read")
+        engine.stop(signal.SIGKILL)
+        later = up()
+        assert later.state(session) == "interrupted"
+        assert later.stop() == 0
+    assert "goes on" not in later.log
 
 
 def test_host_of_others_stays(ordinary_user, workspace, openworker):

@@ -316,7 +316,7 @@ test_killed_twice (Fixture       *fixture,
   g_autofree char *boot = ow_owner_boot_id ();
 
   append (list, OW_EVENT_SESSION_ENDED,
-          json_pack ("{s:s,s:i,s:s}", "outcome", "parked", "exit", 0, "message", "Cut."));
+          json_pack ("{s:s,s:i,s:b}", "outcome", "parked", "exit", 0, "cut", TRUE));
   append (list, OW_EVENT_SESSION_RESUMED,
           json_pack ("{s:s,s:s,s:s,s:[],s:s,s:s,s:i,s:i,s:s}", "provider", "direct", "level",
                      "direct", "profile", "strict", "hosts", "approve", "ask", "version", "0",

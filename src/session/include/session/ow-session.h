@@ -42,6 +42,9 @@ OwSession   *ow_session_new        (OwStore *store, OwAudit *audit,
  * unknown id is OW_ERROR_USAGE; one that runs, here or in another program, OW_ERROR_REFUSED. */
 OwSession   *ow_session_resume     (OwStore *store, OwAudit *audit, const char *id,
                                     const OwSessionOptions *options, GError **error);
+/* Of the stored @events: the last turn did not come to its own end, and is what a session that
+ * goes on begins with. */
+gboolean     ow_session_resume_is_cut (OwEventList *events);
 const char  *ow_session_get_id     (OwSession *self);
 OwEventList *ow_session_get_events (OwSession *self);
 OwConsent   *ow_session_get_consent (OwSession *self);
