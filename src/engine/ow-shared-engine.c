@@ -3,13 +3,13 @@
 
 #include "engine/ow-shared-engine.h"
 
-#include <string.h>
 #include <sys/resource.h>
 
 #include "base/ow-error.h"
 #include "base/ow-random.h"
 #include "base/ow-source.h"
 #include "config/ow-keys.h"
+#include "ow-engine-calls-private.h"
 #include "ow-engine-follow-private.h"
 #include "ow-engine-join-private.h"
 #include "ow-engine-thread-private.h"
@@ -19,7 +19,6 @@
 
 #define JOIN_US    (10 * G_TIME_SPAN_SECOND)
 #define RETRY_MS   100
-#define ID_BYTES   16
 #define RUN_BYTES  8
 
 struct _OwSharedEngine
@@ -31,8 +30,7 @@ struct _OwSharedEngine
   OwEngine       *engine;   /* (owned) (nullable) what commands go to, by the role */
   OwEngine       *coming;   /* (owned) (nullable) what is about to be that */
   OwEngineFollow *follow;   /* (owned) */
-  GPtrArray      *calls;    /* (owned) of Call: commands without an answer, oldest first */
-  GHashTable     *watches;  /* (owned) session or "" → what face.watch was told of it */
+  OwEngineCalls  *calls;    /* (owned) */
   GPtrArray      *opening;  /* (owned) of GTask */
   GPtrArray      *closing;  /* (owned) of GTask */
   char           *notice;   /* (owned) (nullable) */
@@ -44,22 +42,8 @@ struct _OwSharedEngine
   gboolean        closed;
 };
 
-/* One command of the face. */
-typedef struct
-{
-  OwSharedEngine *self;    /* borrowed: the task has it */
-  GTask          *task;    /* (owned) */
-  char           *id;      /* (owned) */
-  char           *command; /* (owned) */
-  json_t         *params;  /* (owned) (nullable) given away to an engine in this process */
-  char           *sent_to; /* (owned) (nullable) the run of the engine that may know it */
-  gboolean        flying;
-} Call;
-
 static void ow_shared_engine_iface_init (OwEngineInterface *iface);
 static void begin_join (OwSharedEngine *self);
-static void dispatch (OwSharedEngine *self,
-                      Call           *call);
 
 G_DEFINE_FINAL_TYPE_WITH_CODE (OwSharedEngine, ow_shared_engine, G_TYPE_OBJECT,
                                G_IMPLEMENT_INTERFACE (OW_TYPE_ENGINE,
@@ -80,199 +64,6 @@ ow_shared_engine_prepare_process (void)
 /* --- commands --- */
 
 static void
-call_free (gpointer data)
-{
-  Call *call = data;
-
-  ow_local_engine_wipe (call->params);
-  json_decref (call->params);
-  g_object_unref (call->task);
-  g_free (call->id);
-  g_free (call->command);
-  g_free (call->sent_to);
-  g_free (call);
-}
-
-/* (transfer full) of the call's task; the call is gone. */
-static GTask *
-take_task (Call *call)
-{
-  GTask *task = g_object_ref (call->task);
-
-  g_ptr_array_remove (call->self->calls, call);
-  return task;
-}
-
-static void
-end_calls (OwSharedEngine *self,
-           const GError   *error)
-{
-  while (self->calls->len > 0)
-    {
-      g_autoptr (GTask) task = NULL;
-
-      /* One that is under way with an engine that is lost comes back to nothing. */
-      task = take_task (g_ptr_array_index (self->calls, 0));
-      g_task_return_error (task, g_error_copy (error));
-    }
-}
-
-static Call *
-find_call (OwSharedEngine *self,
-           const char     *id)
-{
-  for (guint i = 0; i < self->calls->len; i++)
-    {
-      Call *call = g_ptr_array_index (self->calls, i);
-
-      if (g_str_equal (call->id, id))
-        return call;
-    }
-  return NULL;
-}
-
-typedef struct
-{
-  OwSharedEngine *self; /* (owned) */
-  char           *id;   /* (owned) */
-} Flight;
-
-static void
-on_call_done (GObject      *source,
-              GAsyncResult *result,
-              gpointer      user_data)
-{
-  g_autofree Flight *flight = user_data;
-  g_autoptr (OwSharedEngine) self = flight->self;
-  g_autofree char *id = flight->id;
-  g_autoptr (GError) error = NULL;
-  g_autoptr (GTask) task = NULL;
-  json_t *value = ow_engine_command_finish (OW_ENGINE (source), result, &error);
-  Call *call = find_call (self, id);
-
-  if (call == NULL)
-    {
-      json_decref (value);
-      return;
-    }
-  call->flying = FALSE;
-  /* The answer went with the connection: the next one may bring it. */
-  if (value == NULL && OW_IS_REMOTE_ENGINE (source) && !self->closed &&
-      ow_remote_engine_is_lost (OW_REMOTE_ENGINE (source)))
-    {
-      if (self->role != OW_ENGINE_NONE)
-        dispatch (self, call);
-      return;
-    }
-  task = take_task (call);
-  if (value != NULL)
-    g_task_return_pointer (task, value, (GDestroyNotify) json_decref);
-  else
-    g_task_return_error (task, g_steal_pointer (&error));
-}
-
-/* TRUE: the command may have been carried out by an engine that cannot be asked any more. */
-static gboolean
-is_uncertain (OwSharedEngine *self,
-              Call           *call)
-{
-  if (call->sent_to == NULL || ow_local_engine_is_reading (call->command))
-    return FALSE;
-  return self->role != OW_ENGINE_CLIENT ||
-         g_strcmp0 (call->sent_to,
-                    ow_remote_engine_get_id (OW_REMOTE_ENGINE (self->engine))) != 0;
-}
-
-static void
-dispatch (OwSharedEngine *self,
-          Call           *call)
-{
-  GCancellable *cancellable = g_task_get_cancellable (call->task);
-  Flight *flight;
-
-  if (is_uncertain (self, call))
-    {
-      g_autoptr (GTask) task = take_task (call);
-
-      g_task_return_new_error (task, OW_ERROR, OW_ERROR_INTERRUPTED,
-                               "It is not known whether this was done: the engine was lost "
-                               "before it answered.");
-      return;
-    }
-  flight = g_new0 (Flight, 1);
-  flight->self = g_object_ref (self);
-  flight->id = g_strdup (call->id);
-  call->flying = TRUE;
-  if (self->role == OW_ENGINE_CLIENT)
-    {
-      OwRemoteEngine *remote = OW_REMOTE_ENGINE (self->engine);
-
-      g_free (call->sent_to);
-      call->sent_to = g_strdup (ow_remote_engine_get_id (remote));
-      ow_remote_engine_send_async (remote, call->id, call->command, json_incref (call->params),
-                                   cancellable, on_call_done, flight);
-    }
-  else
-    ow_engine_command_async (self->engine, call->command, g_steal_pointer (&call->params),
-                             cancellable, on_call_done, flight);
-}
-
-static void
-dispatch_all (OwSharedEngine *self)
-{
-  g_autoptr (GPtrArray) ids = g_ptr_array_new_with_free_func (g_free);
-
-  for (guint i = 0; i < self->calls->len; i++)
-    g_ptr_array_add (ids, g_strdup (((Call *) g_ptr_array_index (self->calls, i))->id));
-  for (guint i = 0; i < ids->len && self->role != OW_ENGINE_NONE; i++)
-    {
-      Call *call = find_call (self, g_ptr_array_index (ids, i));
-
-      if (call != NULL && !call->flying)
-        dispatch (self, call);
-    }
-}
-
-static void
-ignore_answer (GObject      *source,
-               GAsyncResult *result,
-               gpointer      user_data)
-{
-  json_decref (ow_engine_command_finish (OW_ENGINE (source), result, NULL));
-}
-
-/* An engine knows who is there of each connection only. */
-static void
-watch_again (OwSharedEngine *self)
-{
-  GHashTableIter iter;
-  gpointer session;
-  gpointer answers;
-
-  g_hash_table_iter_init (&iter, self->watches);
-  while (g_hash_table_iter_next (&iter, &session, &answers))
-    {
-      json_t *params = json_pack ("{s:b}", "answers", GPOINTER_TO_INT (answers));
-
-      if (*(const char *) session != '\0')
-        json_object_set_new (params, "session", json_string (session));
-      ow_engine_command_async (self->engine, "face.watch", params, NULL, ignore_answer, NULL);
-    }
-}
-
-static void
-remember_watch (OwSharedEngine *self,
-                const json_t   *params)
-{
-  const char *session = ow_json_get_string (params, "session", "");
-
-  if (ow_json_get_bool (params, "answers", FALSE))
-    g_hash_table_replace (self->watches, g_strdup (session), GINT_TO_POINTER (TRUE));
-  else
-    g_hash_table_remove (self->watches, session);
-}
-
-static void
 ow_shared_engine_command_async (OwEngine            *engine,
                                 const char          *command,
                                 json_t              *params,
@@ -281,32 +72,21 @@ ow_shared_engine_command_async (OwEngine            *engine,
                                 gpointer             user_data)
 {
   OwSharedEngine *self = OW_SHARED_ENGINE (engine);
-  GTask *task = g_task_new (self, cancellable, callback, user_data);
-  GError *error = NULL;
-  Call *call = g_new0 (Call, 1);
+  g_autoptr (GTask) task = g_task_new (self, cancellable, callback, user_data);
+  g_autoptr (GError) error = NULL;
 
   g_task_set_source_tag (task, ow_shared_engine_command_async);
   g_task_set_check_cancellable (task, FALSE);
-  call->self = self;
-  call->task = task;
-  call->command = g_strdup (command);
-  call->params = params;
-  call->id = ow_random_hex (ID_BYTES, &error);
-  if (call->id == NULL || self->closed)
+  if (self->closed)
     {
-      if (error == NULL)
-        ow_error_set (&error, OW_ERROR_INTERRUPTED, "The engine was left", NULL, NULL);
-      g_task_return_error (task, error);
-      call_free (call);
+      ow_local_engine_wipe (params);
+      json_decref (params);
+      ow_error_set (&error, OW_ERROR_INTERRUPTED, "The engine was left", NULL, NULL);
+      g_task_return_error (task, g_steal_pointer (&error));
       return;
     }
-  if (g_str_equal (command, "face.watch"))
-    remember_watch (self, params);
-  g_ptr_array_add (self->calls, call);
-  if (self->role != OW_ENGINE_NONE)
-    dispatch (self, call);
-  else
-    begin_join (self);
+  ow_engine_calls_add (self->calls, task, command, params);
+  begin_join (self);
 }
 
 static json_t *
@@ -389,10 +169,9 @@ become (OwSharedEngine *self,
       g_signal_connect (engine, "running", G_CALLBACK (on_running), self);
     }
   ow_engine_follow_set_engine (self->follow, engine);
-  watch_again (self);
   ow_engine_command_async (engine, "engine.status", NULL, NULL, on_status, g_object_ref (self));
   finish_tasks (self->opening, NULL);
-  dispatch_all (self);
+  ow_engine_calls_set_engine (self->calls, self->engine);
   g_signal_emit (self, changed_signal, 0);
 }
 
@@ -406,7 +185,7 @@ give_up (OwSharedEngine *self,
   self->joining = FALSE;
   self->until_us = 0;
   finish_tasks (self->opening, owned);
-  end_calls (self, owned);
+  ow_engine_calls_end (self->calls, owned);
 }
 
 static void
@@ -415,6 +194,7 @@ drop_engine (OwSharedEngine *self)
   g_autoptr (OwEngine) engine = g_steal_pointer (&self->engine);
 
   ow_engine_follow_set_engine (self->follow, NULL);
+  ow_engine_calls_set_engine (self->calls, NULL);
   self->role = OW_ENGINE_NONE;
   self->running = 0;
   g_clear_pointer (&self->notice, g_free);
@@ -679,7 +459,7 @@ finish_closing (OwSharedEngine *self)
   drop_engine (self);
   ow_error_set (&error, OW_ERROR_INTERRUPTED, "The engine was left", NULL, NULL);
   finish_tasks (self->opening, error);
-  end_calls (self, error);
+  ow_engine_calls_end (self->calls, error);
   finish_tasks (self->closing, NULL);
 }
 
@@ -792,8 +572,7 @@ ow_shared_engine_finalize (GObject *object)
 
   g_signal_handlers_disconnect_by_data (self->follow, self);
   g_clear_object (&self->follow);
-  g_ptr_array_unref (self->calls);
-  g_hash_table_unref (self->watches);
+  g_clear_object (&self->calls);
   g_ptr_array_unref (self->opening);
   g_ptr_array_unref (self->closing);
   g_free (self->notice);
@@ -822,8 +601,7 @@ static void
 ow_shared_engine_init (OwSharedEngine *self)
 {
   self->follow = ow_engine_follow_new ();
-  self->calls = g_ptr_array_new_with_free_func (call_free);
-  self->watches = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  self->calls = ow_engine_calls_new ();
   self->opening = g_ptr_array_new_with_free_func (g_object_unref);
   self->closing = g_ptr_array_new_with_free_func (g_object_unref);
   g_signal_connect (self->follow, "event", G_CALLBACK (on_follow_event), self);
