@@ -42,6 +42,29 @@ search_free (gpointer data)
   g_free (search);
 }
 
+/* A session that goes on knows its model by what it is, not by the name that the settings have
+ * for it: whom to believe there and which way leads there is still what they say. */
+static void
+adopt_settings (Search   *search,
+                OwConfig *config)
+{
+  GPtrArray *models = ow_config_get_models (config);
+  g_autofree char *address = ow_model_find_base_url (search->name, search->base_url, NULL);
+
+  for (guint i = 0; address != NULL && models != NULL && i < models->len; i++)
+    {
+      const OwModelSettings *settings = g_ptr_array_index (models, i);
+      g_autofree char *name = g_strdup_printf ("%s:%s", settings->provider, settings->model);
+      g_autofree char *other = ow_model_find_base_url (name, settings->base_url, NULL);
+
+      if (g_strcmp0 (other, address) != 0 || !g_str_equal (name, search->name))
+        continue;
+      search->ca_file = g_strdup (settings->ca_file);
+      search->proxy = g_strdup (settings->proxy);
+      return;
+    }
+}
+
 /* Finds the name and address that are meant; FALSE with @error. */
 static gboolean
 read_settings (Search      *search,
@@ -57,6 +80,7 @@ read_settings (Search      *search,
     {
       search->name = g_strdup (name);
       search->base_url = g_strdup (base_url);
+      adopt_settings (search, config);
       return TRUE;
     }
   if (name != NULL)

@@ -228,14 +228,34 @@ def test_model_that_does_not_answer(model, answer, word, code):
         said(model("test", "mine", timeout=120), code, word)
 
 
-def test_certificates_that_are_believed(model, ordinary_user, workspace):
-    """--ca-file: these authorities only, and only where they are meant."""
+@pytest.fixture
+def tls(ordinary_user, workspace):
+    """(certificate, key) files of a server that no authority vouches for."""
     certificate, key = workspace.path / "cert.pem", workspace.path / "key.pem"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
                     "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", key, "-out", certificate],
                    check=True, capture_output=True)
     ordinary_user.give(certificate)
-    with ModelServer([{"text": "Here."}], tls=(certificate, key)) as server:
+    return certificate, key
+
+
+def test_settings_hold_where_a_session_goes_on(model, ordinary_user, workspace, openworker, tls):
+    """Whom to believe, and the way there, are the model's and not the run's."""
+    with ModelServer([{"text": "Here."}, {"text": "Again."}], tls=tls) as server:
+        add = [*add_words(server, "own"), "--ca-file", tls[0], "--proxy", "http://127.0.0.1:9"]
+        assert model(*add).returncode == 0
+        done = ordinary_user.run([openworker, "run", "--provider", "bubblewrap", "--folder", workspace.folder,
+                                  "--json", "Do it."])
+        assert done.returncode == 0, done.stderr
+        session = json.loads(done.stdout.splitlines()[0])["session"]
+        done = ordinary_user.run([openworker, "attach", session, "--say", "Go on."])
+        assert done.returncode == 0 and "● Again." in done.stdout, done.stderr
+        assert len(server.requests) == 2
+
+
+def test_certificates_that_are_believed(model, workspace, tls):
+    """--ca-file: these authorities only, and only where they are meant."""
+    with ModelServer([{"text": "Here."}], tls=tls) as server:
         assert model(*add_words(server, "trusted"), "--ca-file", "cert.pem", cwd=workspace.path).returncode == 0
         assert model(*add_words(server, "untrusted")).returncode == 0
         done = model("test", "trusted", cwd=workspace.folder)
