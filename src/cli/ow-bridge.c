@@ -15,6 +15,20 @@
 
 static GSocketConnection *connection; /* (owned) (nullable) */
 
+/* As each side of the engine's socket does: the far end of this one cannot. */
+static gboolean
+is_own (GSocket  *socket,
+        GError  **error)
+{
+  g_autoptr (GCredentials) peer = g_socket_get_credentials (socket, NULL);
+
+  if (peer != NULL && g_credentials_get_unix_user (peer, NULL) == geteuid ())
+    return TRUE;
+  ow_error_set (error, OW_ERROR_REFUSED, "The engine cannot be used", "it runs as another user",
+                NULL);
+  return FALSE;
+}
+
 static void
 connected (GObject      *source,
            GAsyncResult *result,
@@ -24,6 +38,8 @@ connected (GObject      *source,
   g_autoptr (GError) error = NULL;
 
   connection = g_socket_client_connect_finish (G_SOCKET_CLIENT (source), result, &error);
+  if (connection != NULL && !is_own (g_socket_connection_get_socket (connection), &error))
+    g_clear_object (&connection);
   if (connection == NULL)
     {
       g_task_return_error (task, g_steal_pointer (&error));

@@ -131,7 +131,6 @@ connected_to_own (GObject      *source,
 static void
 be_engine (OwFace *face)
 {
-  ow_output_watch (on_stop, face);
   g_signal_connect (face->engine, "event", G_CALLBACK (log_event), NULL);
   ow_face_command (face, "engine.status", NULL, log_status, NULL);
   if (over_stdio)
@@ -187,6 +186,7 @@ opened (GObject      *source,
 static void
 become_engine (OwFace *face)
 {
+  ow_output_watch (on_stop, face);
   face->engine = ow_shared_engine_new (OW_FACE_UP);
   ow_shared_engine_open_async (face->engine, NULL, opened, face);
 }

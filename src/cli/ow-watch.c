@@ -247,6 +247,12 @@ on_interrupt (gpointer user_data)
       self->face->parks = TRUE;
       ow_face_finish (self->face, 130);
     }
+  /* There is no engine yet that could do it, and none may come. */
+  else if (self->session == NULL &&
+           ow_shared_engine_get_role (self->face->engine) == OW_ENGINE_NONE)
+    {
+      ow_face_finish (self->face, 130);
+    }
   else if (self->session == NULL)
     {
       self->stops = TRUE;

@@ -14,10 +14,12 @@ G_DECLARE_FINAL_TYPE (OwEngineListener, ow_engine_listener, OW, ENGINE_LISTENER,
 
 #define OW_ENGINE_LISTENER_MAX_CLIENTS 64
 
-/* @id names this run of the engine. @fd (taken; -1: none) listens already. */
+/* @id names this run of the engine. @fd (taken; -1: none) listens already; who comes waits for
+ * the start. */
 OwEngineListener *ow_engine_listener_new        (OwLocalEngine    *engine,
                                                  const char       *id,
                                                  int               fd);
+void              ow_engine_listener_start      (OwEngineListener *self);
 /* Nobody is let in any more, and who is there is let go with what waits for them. */
 void              ow_engine_listener_close      (OwEngineListener *self);
 /* After that: somebody is still being told last words. */

@@ -173,6 +173,13 @@ watch_socket (OwEngineListener *self)
   g_source_attach (self->accept, g_main_context_get_thread_default ());
 }
 
+void
+ow_engine_listener_start (OwEngineListener *self)
+{
+  if (self->fd >= 0 && self->accept == NULL)
+    watch_socket (self);
+}
+
 guint
 ow_engine_listener_get_n (OwEngineListener *self)
 {
@@ -264,7 +271,5 @@ ow_engine_listener_new (OwLocalEngine *engine,
   self->id = g_strdup (id);
   self->fd = fd;
   g_signal_connect (engine, "event", G_CALLBACK (on_event), self);
-  if (fd >= 0)
-    watch_socket (self);
   return self;
 }

@@ -27,6 +27,10 @@ int            ow_engine_place_lock    (const OwEnginePlace  *self,
 /* Only by whom holds the lock: takes away what a dead engine left and listens. -1 with @error. */
 int            ow_engine_place_listen  (const OwEnginePlace  *self,
                                         GError              **error);
+/* Takes the name of the socket away, where @lock still is the lock: where it has lost its name,
+ * the socket may be the next engine's. */
+void           ow_engine_place_leave   (const char           *socket,
+                                        int                   lock);
 /* -1 without @error when nobody listens now. Whoever does is of this user. */
 int            ow_engine_place_connect (const OwEnginePlace  *self,
                                         GError              **error);

@@ -16,6 +16,7 @@
 #include "base/ow-paths.h"
 #include "base/ow-text.h"
 
+#define LOCK_NAME     "engine.lock"
 #define BACKLOG       128
 #define MAX_LOCKS     8
 
@@ -35,7 +36,7 @@ ow_engine_place_new (GError **error)
   const struct sockaddr_un room;
 
   self->dir = ow_paths_get_runtime_dir ();
-  self->lock = g_build_filename (self->dir, "engine.lock", NULL);
+  self->lock = g_build_filename (self->dir, LOCK_NAME, NULL);
   self->socket = g_build_filename (self->dir, "engine", NULL);
   if (strlen (self->socket) >= sizeof room.sun_path)
     {
@@ -155,6 +156,17 @@ ow_engine_place_listen (const OwEnginePlace  *self,
   if (fd >= 0)
     close (fd);
   return -1;
+}
+
+void
+ow_engine_place_leave (const char *socket,
+                       int         lock)
+{
+  g_autofree char *dir = g_path_get_dirname (socket);
+  g_autofree char *path = g_build_filename (dir, LOCK_NAME, NULL);
+
+  if (has_name (path, lock))
+    unlink (socket);
 }
 
 gboolean

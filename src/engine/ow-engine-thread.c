@@ -10,6 +10,7 @@
 #include "base/ow-process.h"
 #include "base/ow-source.h"
 #include "ow-engine-listener-private.h"
+#include "ow-engine-place-private.h"
 #include "ow-local-engine-private.h"
 
 /* Live events that wait for the face; more are left out. */
@@ -272,7 +273,7 @@ leave (OwEngineThread *self)
     return;
   self->rounds = 1;
   if (self->path != NULL)
-    unlink (self->path);
+    ow_engine_place_leave (self->path, self->lock);
   ow_engine_listener_close (self->listener);
   source = ow_source_timeout (FLUSH_MS, on_flushed, self, NULL);
 }
@@ -351,10 +352,14 @@ on_up (GObject      *source,
        gpointer      user_data)
 {
   GTask *task = user_data;
+  OwEngineThread *self = g_task_get_source_object (task);
   GError *error = NULL;
 
-  ow_engine_up_finish (OW_LOCAL_ENGINE (source), result, &error);
-  push_end (g_task_get_source_object (task), task, NULL, error);
+  /* Who came meanwhile has waited: an engine that does not know yet what it does where nothing
+   * is set would refuse. */
+  if (ow_engine_up_finish (OW_LOCAL_ENGINE (source), result, &error))
+    ow_engine_listener_start (self->listener);
+  push_end (self, task, NULL, error);
 }
 
 static gboolean
@@ -366,7 +371,10 @@ start_inside (gpointer user_data)
   if (g_str_equal (self->host, "up"))
     ow_engine_up_async (self->engine, on_up, task);
   else
-    push_end (self, task, NULL, NULL);
+    {
+      ow_engine_listener_start (self->listener);
+      push_end (self, task, NULL, NULL);
+    }
   return G_SOURCE_REMOVE;
 }
 
@@ -555,7 +563,7 @@ quit_inside (gpointer user_data)
   OwEngineThread *self = user_data;
 
   if (self->path != NULL)
-    unlink (self->path);
+    ow_engine_place_leave (self->path, self->lock);
   g_main_loop_quit (self->loop);
   return G_SOURCE_REMOVE;
 }

@@ -91,6 +91,7 @@ set_up (Fixture       *fixture,
   g_assert_no_error (error);
   fixture->engine = ow_local_engine_new ();
   fixture->listener = ow_engine_listener_new (fixture->engine, "0123456789abcdef", fd);
+  ow_engine_listener_start (fixture->listener);
   fixture->client = ow_engine_place_connect (fixture->place, &error);
   g_assert_no_error (error);
   g_assert_cmpint (fixture->client, >=, 0);
@@ -316,6 +317,33 @@ test_lock (void)
   close (two);
 }
 
+/* An engine that has lost its lock's name leaves the place to the one that came after it. */
+static void
+test_leave (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (OwEnginePlace) place = ow_engine_place_new (&error);
+  int one = ow_engine_place_lock (place, &error);
+  int socket_one = ow_engine_place_listen (place, &error);
+  int two;
+  int socket_two;
+
+  g_assert_cmpint (socket_one, >=, 0);
+  g_assert_cmpint (g_unlink (place->lock), ==, 0);
+  two = ow_engine_place_lock (place, &error);
+  g_assert_cmpint (two, >=, 0);
+  socket_two = ow_engine_place_listen (place, &error);
+  g_assert_cmpint (socket_two, >=, 0);
+  ow_engine_place_leave (place->socket, one);
+  g_assert_true (g_file_test (place->socket, G_FILE_TEST_EXISTS));
+  ow_engine_place_leave (place->socket, two);
+  g_assert_false (g_file_test (place->socket, G_FILE_TEST_EXISTS));
+  close (socket_one);
+  close (socket_two);
+  close (one);
+  close (two);
+}
+
 int
 main (int    argc,
       char **argv)
@@ -336,6 +364,7 @@ main (int    argc,
   ADD ("P02/long-event", test_long_event);
   g_test_add_func ("/engine/once", test_once);
   g_test_add_func ("/engine/lock", test_lock);
+  g_test_add_func ("/engine/leave", test_leave);
   status = g_test_run ();
   ow_file_remove_tree (home, NULL);
   return status;

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: The OpenWorker authors
+"""Faces that come while an engine begins, that meet one which has lost its place or which says nothing, and
+the bridge that `openworker up --stdio` is (docs/engine-protocol.md)."""
+
+import fcntl
+import os
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+from conftest import scaled
+from engine_client import EngineClient
+from engines import Up, said
+from fake_engine import FakeEngine
+
+root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+
+
+@pytest.fixture
+def up(ordinary_user, openworker):
+    started = []
+
+    def start(**how):
+        started.append(Up(ordinary_user, openworker, **how))
+        return started[-1]
+    yield start
+    for engine in started:
+        if engine.process.poll() is None:
+            engine.stop()
+
+
+def start_unready(account, openworker):
+    """An engine whose socket is there while it still finds out what it can do here."""
+    process = account.popen([openworker, "up"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE)
+    path = str(account.workspace.runtime / "coworker/engine")
+    deadline = time.monotonic() + scaled(10)
+    while True:
+        assert time.monotonic() < deadline and process.poll() is None
+        with socket.socket(socket.AF_UNIX) as probe:
+            if probe.connect_ex(path) == 0:
+                return process
+
+
+def test_who_comes_early_is_served_as_who_comes_late(ordinary_user, workspace, openworker):
+    """REQ-M01: with nothing set, a face that joins at the first moment is not refused for it."""
+    engine = start_unready(ordinary_user, openworker)
+    with EngineClient(ordinary_user) as client:
+        assert client.command("session.exec", {"folders": [str(workspace.folder)], "argv": ["/bin/true"]},
+                              seconds=30)["session"]
+        assert client.command("engine.status")["provider"] == "bubblewrap"
+    engine.terminate()
+    assert engine.wait(timeout=scaled(30)) == 0
+
+
+def test_stopped_before_it_is_ready(ordinary_user, openworker):
+    engine = start_unready(ordinary_user, openworker)
+    engine.terminate()
+    assert engine.wait(timeout=scaled(30)) == 0
+    assert not (ordinary_user.workspace.runtime / "coworker/engine").exists()
+
+
+def test_engine_without_its_lock_leaves_the_place_to_the_next(up, ordinary_user, openworker, workspace):
+    """Somebody cleared the runtime directory: the one that is gone takes nothing of the other with it."""
+    first = up()
+    (workspace.runtime / "coworker/engine.lock").unlink()
+    second = up()
+    assert first.stop() == 0
+    assert second.lines("status")[0]["pid"] == second.process.pid
+    assert second.stop() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("argv", [["run", "--folder", "FOLDER", "--provider", "direct", "task"],
+                                  ["run", "--folder", "FOLDER", "task"],
+                                  ["sandbox", "exec", "--folder", "FOLDER", "--provider", "direct", "--", "true"],
+                                  ["attach", "0123456789abcdef"]], ids=["run", "run-asks", "exec", "attach"])
+def test_interrupt_while_an_engine_says_nothing(ordinary_user, openworker, workspace, argv, number):
+    """Nothing was begun, so there is nothing to be stopped first."""
+    argv = [str(workspace.folder) if word == "FOLDER" else word for word in argv]
+    with FakeEngine(ordinary_user, hello=None):
+        face = ordinary_user.popen([openworker, *argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
+        time.sleep(1)
+        begin = time.monotonic()
+        face.send_signal(number)
+        status = face.wait(timeout=scaled(30))
+        assert time.monotonic() - begin < scaled(5)
+    assert status == (0 if argv[0] == "attach" else 130)
+
+
+@root_only
+def test_bridge_speaks_to_no_other_user(ordinary_user, openworker, workspace):
+    """The far side cannot see whose process answers it."""
+    place = ordinary_user.mkdir(workspace.runtime / "coworker", 0o700)
+    with socket.socket(socket.AF_UNIX) as foreign:
+        foreign.bind(str(place / "engine"))
+        (place / "engine").chmod(0o777)
+        foreign.listen()
+        lock = os.open(place / "engine.lock", os.O_RDWR | os.O_CREAT, 0o666)
+        os.fchmod(lock, 0o666)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = ordinary_user.run([openworker, "up", "--stdio"], stdin="secret words\n")
+        os.close(lock)
+        foreign.settimeout(1)
+        told = b""
+        try:
+            while True:
+                peer, _ = foreign.accept()
+                peer.settimeout(1)
+                told += peer.recv(100)
+        except (socket.timeout, TimeoutError):
+            pass
+    said(done, 69, "another user")
+    assert told == b"" and done.stdout == ""
