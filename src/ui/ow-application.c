@@ -84,14 +84,15 @@ static void
 leave (OwApplication *self,
        gboolean       park)
 {
-  if (self->leaving)
+  /* It may wait for sessions that others have begun meanwhile; a signal ends that too. */
+  if (self->leaving && !park)
     return;
   self->leaving = TRUE;
   g_clear_handle_id (&self->watch, g_source_remove);
   g_application_hold (G_APPLICATION (self));
   if (self->window != NULL)
     gtk_widget_hide (GTK_WIDGET (self->window));
-  if (park)
+  if (park && self->deadline == 0)
     self->deadline = g_timeout_add_seconds (LEAVE_SECONDS, end_now, self);
   ow_shared_engine_close_async (self->engine, park, on_closed, g_object_ref (self));
 }
@@ -222,10 +223,16 @@ action_quit (GSimpleAction *action,
   OwApplication *self = user_data;
   guint n = ow_shared_engine_get_n_running (self->engine);
 
-  if (n > 0 && self->window != NULL && gtk_widget_get_visible (GTK_WIDGET (self->window)))
-    ask_to_quit (self, n);
-  else
-    leave (self, FALSE);
+  if (self->leaving)
+    return;
+  if (n == 0 || self->window == NULL)
+    {
+      leave (self, FALSE);
+      return;
+    }
+  /* A desktop can ask it while the window is closed. */
+  g_application_activate (G_APPLICATION (self));
+  ask_to_quit (self, n);
 }
 
 static const char *

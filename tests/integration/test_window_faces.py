@@ -189,6 +189,27 @@ def test_quit_asks_while_a_session_runs(ordinary_user, workspace, desktop, openw
     assert not [line for line in workspace.processes().values() if "sleep 0.05" in line]
 
 
+def test_quit_of_a_desktop_brings_a_closed_window_back(ordinary_user, workspace, desktop,
+                                                       openworker, openworker_desktop):
+    """It asks then too, in place of waiting out of sight for the session's end."""
+    with ModelServer([shell(SLOW), {"text": "never said"}]) as server:
+        window = desktop.start(openworker_desktop)
+        start_session(window, workspace.folder, server, approve=SANDBOXED)
+        wait_begun(workspace)
+        window.give_keys()
+        window.key("ctrl+w")
+        window.gone(role="frame", showing=True)
+        done = ordinary_user.run(["gdbus", "call", "--session", "--dest",
+                                  "org.openworker.OpenWorker", "--object-path",
+                                  "/org/openworker/OpenWorker", "--method",
+                                  "org.freedesktop.Application.ActivateAction", "quit", "[]", "{}"],
+                                 env=desktop.env)
+        assert done.returncode == 0, done.stderr
+        wait_text(window, "1 session runs in this program.")
+        window.click("Stop and quit")
+        assert window.process.wait(scaled(30)) == 0
+
+
 def test_signal_parks_and_the_next_window_goes_on(ordinary_user, workspace, desktop, openworker,
                                                   openworker_desktop):
     with ModelServer([shell(SLOW, text="First words."), {"text": "Words after all."},
