@@ -21,8 +21,10 @@
 
 #define NEW_MODE     0600
 #define BACKUP       ".bak"
+/* 5 s in all; one of ours has it for the time of a write to disk. */
 #define LOCK_TRIES   500
 #define LOCK_WAIT_US 10000
+/* How often another program may write in between. */
 #define TRIES        5
 
 typedef enum { ADD_MODEL, REMOVE_MODEL, SET_TEXT } Kind;
