@@ -39,14 +39,22 @@ read_settings (const json_t  *params,
   return g_steal_pointer (&settings);
 }
 
+/* A model that is in the settings already, and waits for its key to be in the keyring. */
+typedef struct
+{
+  GTask *task; /* (owned) */
+  char  *name; /* (owned) */
+} Adding;
+
 static void
 on_key_stored (GObject      *source,
                GAsyncResult *result,
                gpointer      user_data)
 {
-  g_autoptr (GTask) task = user_data;
+  g_autofree Adding *adding = user_data;
+  g_autoptr (GTask) task = adding->task;
+  g_autofree char *name = adding->name;
   g_autofree char *path = ow_paths_get_config_file ();
-  const char *name = g_object_get_data (G_OBJECT (task), "name");
   GError *error = NULL;
 
   if (ow_keys_store_finish (result, &error))
@@ -71,6 +79,7 @@ ow_engine_models_add (OwLocalEngine *self,
   g_autofree char *address = NULL;
   g_autoptr (OwModelSettings) settings = read_settings (params, &error);
   const char *key = ow_json_get_string (params, "key", NULL);
+  Adding *adding;
 
   if (settings == NULL ||
       (key != NULL && !ow_keys_check (key, &error)) ||
@@ -87,9 +96,11 @@ ow_engine_models_add (OwLocalEngine *self,
   address = ow_model_find_base_url ("openai:x", settings->base_url, NULL);
   label = g_strdup_printf ("OpenWorker: the key for %s", address != NULL ? address
                                                                          : settings->base_url);
-  g_object_set_data_full (G_OBJECT (task), "name", g_strdup (settings->name), g_free);
+  adding = g_new0 (Adding, 1);
+  adding->task = g_object_ref (task);
+  adding->name = g_strdup (settings->name);
   ow_keys_store_async (address != NULL ? address : settings->base_url, label, key, NULL,
-                       on_key_stored, g_object_ref (task));
+                       on_key_stored, adding);
 }
 
 /* The models with what is known of their keys; each is asked for at the same time, because a
@@ -140,21 +151,6 @@ on_key_state (GObject      *source,
   json_object_set_new (lookup->model, "key", json_string (ow_key_state_to_string (state)));
   list->n_open--;
   finish_list (task);
-}
-
-static void
-on_list_told (GObject      *source,
-              GAsyncResult *result,
-              gpointer      user_data)
-{
-  g_autoptr (GTask) task = user_data;
-  g_autoptr (GError) error = NULL;
-  json_t *value = g_task_propagate_pointer (G_TASK (result), &error);
-
-  if (value != NULL)
-    ow_engine_return_json (task, value);
-  else
-    g_task_return_error (task, g_steal_pointer (&error));
 }
 
 json_t *
@@ -208,7 +204,7 @@ ow_engine_models_list (OwLocalEngine *self,
     }
   list = g_new0 (List, 1);
   list->models = ow_engine_models_describe (config);
-  own = g_task_new (self, NULL, on_list_told, g_object_ref (task));
+  own = g_task_new (self, NULL, ow_engine_return_part, g_object_ref (task));
   g_task_set_source_tag (own, ow_engine_models_list);
   g_task_set_task_data (own, list, list_free);
   for (size_t i = 0; i < json_array_size (list->models); i++)

@@ -17,3 +17,8 @@ void ow_engine_records_show   (OwLocalEngine *self,
 /* Ends @task with a command's result, which is stolen. */
 void ow_engine_return_json    (GTask         *task,
                                json_t        *result);
+/* The same with what a part of the command, a task of its own, came to. @user_data is the command's
+ * task, owned. */
+void ow_engine_return_part    (GObject       *source,
+                               GAsyncResult  *result,
+                               gpointer       user_data);

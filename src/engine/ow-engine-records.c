@@ -22,12 +22,10 @@ ow_engine_return_json (GTask  *task,
                              "The command's result could not be put into words.");
 }
 
-/* A record may be long, and a session must not wait for a person who reads it: it is read in a
- * thread of its own, which touches nothing but the file. */
-static void
-on_read (GObject      *source,
-         GAsyncResult *result,
-         gpointer      user_data)
+void
+ow_engine_return_part (GObject      *source,
+                       GAsyncResult *result,
+                       gpointer      user_data)
 {
   g_autoptr (GTask) task = user_data;
   g_autoptr (GError) error = NULL;
@@ -39,14 +37,16 @@ on_read (GObject      *source,
     g_task_return_error (task, g_steal_pointer (&error));
 }
 
+/* A record may be long, and a session must not wait for a person who reads it: it is read in a
+ * thread of its own, which touches nothing but the file. */
 static void
 read_in_thread (OwLocalEngine   *self,
                 const json_t    *params,
                 GTask           *task,
                 GTaskThreadFunc  func)
 {
-  g_autoptr (GTask) reading = g_task_new (self, g_task_get_cancellable (task), on_read,
-                                          g_object_ref (task));
+  g_autoptr (GTask) reading = g_task_new (self, g_task_get_cancellable (task),
+                                          ow_engine_return_part, g_object_ref (task));
 
   g_task_set_source_tag (reading, read_in_thread);
   g_task_set_task_data (reading, json_deep_copy (params), (GDestroyNotify) json_decref);
