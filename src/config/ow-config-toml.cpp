@@ -132,14 +132,12 @@ ow_config_toml_free (OwConfigToml *self)
   delete self;
 }
 
-OwConfigTomlState
-ow_config_toml_get_text (OwConfigToml  *self,
-                         const char    *key,
-                         char         **value,
-                         guint         *line)
+/* @node may be null; @line is then left as it is. */
+static OwConfigTomlState
+read_text (const toml::node  *node,
+           char             **value,
+           guint             *line)
 {
-  const toml::node *node = self->table.get (key);
-
   if (node == nullptr)
     return OW_CONFIG_TOML_ABSENT;
 
@@ -150,6 +148,15 @@ ow_config_toml_get_text (OwConfigToml  *self,
   *value = copy_text (text->get ());
 
   return OW_CONFIG_TOML_FOUND;
+}
+
+OwConfigTomlState
+ow_config_toml_get_text (OwConfigToml  *self,
+                         const char    *key,
+                         char         **value,
+                         guint         *line)
+{
+  return read_text (self->table.get (key), value, line);
 }
 
 OwConfigTomlState
@@ -243,16 +250,8 @@ ow_config_toml_get_table_text (OwConfigToml  *self,
   if (table == nullptr)
     return OW_CONFIG_TOML_WRONG_TYPE;
 
-  const toml::node *node = table->get (name);
-  *line = (node != nullptr ? node : table)->source ().begin.line;
-  if (node == nullptr)
-    return OW_CONFIG_TOML_ABSENT;
-  const auto *text = node->as_string ();
-  if (text == nullptr)
-    return OW_CONFIG_TOML_WRONG_TYPE;
-  *value = copy_text (text->get ());
-
-  return OW_CONFIG_TOML_FOUND;
+  *line = table->source ().begin.line;
+  return read_text (table->get (name), value, line);
 }
 
 static gboolean

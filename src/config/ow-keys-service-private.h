@@ -11,17 +11,23 @@ G_BEGIN_DECLS
  * the call, so that a keyring or bus that was restarted is found again, and the end of the
  * bus is not the end of the program. The thread-default context of the caller. */
 
+typedef struct {
+  OwKeyState  state;
+  char       *key;  /* (owned) (nullable) */
+} OwKeysFound;
+
+void         ow_keys_found_free             (OwKeysFound          *found);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (OwKeysFound, ow_keys_found_free)
+
 /* What is done for one address; ends in at most @ms. NULL with @error only when cancelled;
- * otherwise @state is KEYRING (found, stored, removed), NONE, LOCKED, ABSENT or SILENT. */
+ * otherwise the state is KEYRING (found, stored, removed), NONE, LOCKED, ABSENT or SILENT. */
 void       ow_keys_service_lookup_async   (const char           *address,
                                            guint                 ms,
                                            GCancellable         *cancellable,
                                            GAsyncReadyCallback   callback,
                                            gpointer              user_data);
-gboolean   ow_keys_service_lookup_finish  (GAsyncResult         *result,
-                                           OwKeyState           *state,
-                                           char                **key,
-                                           GError              **error);
+OwKeysFound *ow_keys_service_lookup_finish (GAsyncResult         *result,
+                                            GError              **error);
 
 /* With @key NULL it removes; that there was none is success. */
 void       ow_keys_service_store_async    (const char           *address,

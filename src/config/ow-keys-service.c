@@ -46,12 +46,6 @@ typedef struct {
   gboolean          done;
 } Job;
 
-/* What is returned. */
-typedef struct {
-  OwKeyState  state;
-  char       *key;  /* (owned) (nullable) */
-} Outcome;
-
 static GVariant *
 refuse_prompt_now (SecretService       *self,
                    SecretPrompt        *prompt,
@@ -113,13 +107,11 @@ ow_keys_service_init (OwKeysService *self)
 {
 }
 
-static void
-outcome_free (gpointer data)
+void
+ow_keys_found_free (OwKeysFound *found)
 {
-  Outcome *outcome = data;
-
-  ow_secret_free (outcome->key);
-  g_free (outcome);
+  ow_secret_free (found->key);
+  g_free (found);
 }
 
 static void
@@ -160,7 +152,7 @@ finish (GTask      *task,
         OwKeyState  state,
         char       *key)
 {
-  Outcome *outcome;
+  OwKeysFound *found;
 
   if (!end (task))
     {
@@ -168,10 +160,10 @@ finish (GTask      *task,
       return;
     }
 
-  outcome = g_new0 (Outcome, 1);
-  outcome->state = state;
-  outcome->key = key;
-  g_task_return_pointer (task, outcome, outcome_free);
+  found = g_new0 (OwKeysFound, 1);
+  found->state = state;
+  found->key = key;
+  g_task_return_pointer (task, found, (GDestroyNotify) ow_keys_found_free);
 }
 
 /* What a failed call says about the keyring. */
@@ -481,24 +473,13 @@ ow_keys_service_lookup_async (const char          *address,
   start (task, LOOK_UP, address, NULL, NULL, ms);
 }
 
-gboolean
+OwKeysFound *
 ow_keys_service_lookup_finish (GAsyncResult  *result,
-                               OwKeyState    *state,
-                               char         **key,
                                GError       **error)
 {
-  Outcome *outcome;
+  g_return_val_if_fail (g_task_is_valid (result, NULL), NULL);
 
-  g_return_val_if_fail (g_task_is_valid (result, NULL), FALSE);
-
-  outcome = g_task_propagate_pointer (G_TASK (result), error);
-  if (outcome == NULL)
-    return FALSE;
-
-  *state = outcome->state;
-  *key = g_steal_pointer (&outcome->key);
-  outcome_free (outcome);
-  return TRUE;
+  return g_task_propagate_pointer (G_TASK (result), error);
 }
 
 void
@@ -521,9 +502,9 @@ ow_keys_service_store_finish (GAsyncResult  *result,
                               OwKeyState    *state,
                               GError       **error)
 {
-  char *key = NULL;
-  gboolean ok = ow_keys_service_lookup_finish (result, state, &key, error);
+  g_autoptr (OwKeysFound) found = ow_keys_service_lookup_finish (result, error);
 
-  ow_secret_free (key);
-  return ok;
+  if (found != NULL)
+    *state = found->state;
+  return found != NULL;
 }

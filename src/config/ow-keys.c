@@ -115,59 +115,32 @@ ow_keys_free (char *key)
   ow_secret_free (key);
 }
 
-typedef struct {
-  OwKeyState  state;
-  char       *key;  /* (owned) (nullable) */
-} Found;
-
-static void
-found_free (gpointer data)
-{
-  Found *found = data;
-
-  ow_keys_free (found->key);
-  g_free (found);
-}
-
-static void
-return_found (GTask      *task,
-              OwKeyState  state,
-              char       *key)
-{
-  Found *found = g_new0 (Found, 1);
-
-  found->state = state;
-  found->key = key;
-  if (key == NULL && environment_key != NULL)
-    {
-      found->state = OW_KEY_ENVIRONMENT;
-      found->key = ow_secret_new (environment_key, strlen (environment_key));
-    }
-  g_task_return_pointer (task, found, found_free);
-}
-
 static void
 on_looked_up (GObject      *source,
               GAsyncResult *result,
               gpointer      user_data)
 {
   g_autoptr (GTask) task = user_data;
-  g_autoptr (GError) error = NULL;
-  OwKeyState state;
-  char *key = NULL;
+  GError *error = NULL;
+  OwKeysFound *found = ow_keys_service_lookup_finish (result, &error);
 
-  if (!ow_keys_service_lookup_finish (result, &state, &key, &error))
+  if (found == NULL)
     {
-      g_task_return_error (task, g_steal_pointer (&error));
+      g_task_return_error (task, error);
       return;
     }
   /* What another program put there is no better than what a person types. */
-  if (key != NULL && ow_secret_find_fault (key) != NULL)
+  if (found->key != NULL && ow_secret_find_fault (found->key) != NULL)
     {
-      g_clear_pointer (&key, ow_keys_free);
-      state = OW_KEY_NONE;
+      g_clear_pointer (&found->key, ow_secret_free);
+      found->state = OW_KEY_NONE;
     }
-  return_found (task, state, key);
+  if (found->key == NULL && environment_key != NULL)
+    {
+      found->state = OW_KEY_ENVIRONMENT;
+      found->key = ow_secret_new (environment_key, strlen (environment_key));
+    }
+  g_task_return_pointer (task, found, (GDestroyNotify) ow_keys_found_free);
 }
 
 void
@@ -181,7 +154,7 @@ ow_keys_lookup_async (const char          *base_url,
 
   g_task_set_source_tag (task, ow_keys_lookup_async);
   if (address == NULL)
-    g_task_return_pointer (task, g_new0 (Found, 1), found_free);
+    g_task_return_pointer (task, g_new0 (OwKeysFound, 1), (GDestroyNotify) ow_keys_found_free);
   else
     ow_keys_service_lookup_async (address, SILENT_MS, cancellable, on_looked_up,
                                   g_steal_pointer (&task));
@@ -192,8 +165,7 @@ ow_keys_lookup_finish (GAsyncResult  *result,
                        OwKeyState    *state,
                        GError       **error)
 {
-  Found *found;
-  char *key;
+  g_autoptr (OwKeysFound) found = NULL;
 
   g_return_val_if_fail (g_task_is_valid (result, NULL), NULL);
 
@@ -202,9 +174,7 @@ ow_keys_lookup_finish (GAsyncResult  *result,
     return NULL;
 
   *state = found->state;
-  key = g_steal_pointer (&found->key);
-  found_free (found);
-  return key;
+  return g_steal_pointer (&found->key);
 }
 
 static void

@@ -27,8 +27,8 @@ const OwModelSettings *ow_config_find_model  (OwConfig *self, const char *name);
 /* Edits of the file: every byte that is not the entry's stays (comments, order, line ends,
  * BOM, mode; a link is followed once), the change is atomic, a backup is kept as
  * config.toml.bak, and a file that is broken is not edited. An entry of that name that is
- * there, values that cannot be, and none to remove: OW_ERROR_USAGE. Blocking: for moments, or up to 5 s
- * while another program has the file's folder locked (OW_ERROR_TIMED_OUT). */
+ * there, values that cannot be, and none to remove: OW_ERROR_USAGE. Blocking: for moments,
+ * or up to 5 s while another program has the file's folder locked (OW_ERROR_TIMED_OUT). */
 gboolean ow_config_add_model    (const char *path, const OwModelSettings *settings,
                                  GError **error);
 gboolean ow_config_remove_model (const char *path, const char *name, GError **error);
