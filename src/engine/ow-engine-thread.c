@@ -10,27 +10,13 @@
 #include "base/ow-process.h"
 #include "base/ow-source.h"
 #include "ow-engine-listener-private.h"
+#include "ow-engine-news-private.h"
 #include "ow-engine-place-private.h"
 #include "ow-local-engine-private.h"
 
-/* Live events that wait for the face; more are left out. */
-#define MAX_LIVE     1000
-/* Told in one go; then the face's own sources have their turn. */
-#define MAX_TOLD     100
 /* The last words to clients may take this long. */
 #define FLUSH_ROUNDS 100
 #define FLUSH_MS     20
-
-/* What the thread has to tell the face. */
-typedef struct
-{
-  OwEvent *event;   /* (owned) (nullable) */
-  GTask   *task;    /* (owned) (nullable) to be ended with one of these: */
-  json_t  *result;  /* (owned) (nullable) */
-  GError  *error;   /* (owned) (nullable) */
-  gboolean done;    /* the thread is over */
-  gint     running; /* -1: nothing of that */
-} News;
 
 struct _OwEngineThread
 {
@@ -41,18 +27,12 @@ struct _OwEngineThread
   char          *path;        /* (owned) (nullable) */
   int            lock;
   int            socket;
-  GMainContext  *face;        /* (owned) */
+  OwEngineNews  *news;        /* (owned) what the thread has to tell the face */
   GThread       *thread;      /* (owned) (nullable) */
   GMainContext  *context;     /* (owned) the thread's */
   GMainLoop     *loop;        /* (owned) of it */
   GPtrArray     *closing;     /* (owned) of GTask */
   GHashTable    *open;        /* (owned) of GTask: what the thread has to answer */
-
-  /* Both threads. */
-  GMutex         mutex;
-  GQueue         news;        /* of News */
-  guint          n_live;
-  GSource       *source;      /* (owned) (nullable) that tells them */
 
   /* The thread's own. */
   OwLocalEngine    *engine;   /* (owned) */
@@ -72,25 +52,13 @@ static guint running_signal;
 /* --- out of the thread --- */
 
 static void
-news_free (gpointer data)
+end_task (GTask            *task,
+          OwEngineNewsItem *item)
 {
-  News *news = data;
-
-  g_clear_pointer (&news->event, ow_event_unref);
-  g_clear_object (&news->task);
-  json_decref (news->result);
-  g_clear_error (&news->error);
-  g_free (news);
-}
-
-static void
-end_task (GTask   *task,
-          News    *news)
-{
-  if (news->error != NULL)
-    g_task_return_error (task, g_steal_pointer (&news->error));
-  else if (news->result != NULL)
-    g_task_return_pointer (task, g_steal_pointer (&news->result), (GDestroyNotify) json_decref);
+  if (item->error != NULL)
+    g_task_return_error (task, g_steal_pointer (&item->error));
+  else if (item->result != NULL)
+    g_task_return_pointer (task, g_steal_pointer (&item->result), (GDestroyNotify) json_decref);
   else
     g_task_return_boolean (task, TRUE);
 }
@@ -140,88 +108,22 @@ tell_over (OwEngineThread *self)
 }
 
 static void
-tell_one (OwEngineThread *self,
-          News           *news)
+on_news (OwEngineNewsItem *item,
+         gpointer          owner)
 {
-  if (news->event != NULL)
-    g_signal_emit_by_name (self, "event", news->event);
-  else if (news->task != NULL)
+  OwEngineThread *self = owner;
+
+  if (item->event != NULL)
+    g_signal_emit_by_name (self, "event", item->event);
+  else if (item->task != NULL)
     {
-      if (g_hash_table_remove (self->open, news->task))
-        end_task (news->task, news);
+      if (g_hash_table_remove (self->open, item->task))
+        end_task (item->task, item);
     }
-  else if (news->running >= 0)
-    g_signal_emit (self, running_signal, 0, (guint) news->running);
-  else if (news->done)
+  else if (item->running >= 0)
+    g_signal_emit (self, running_signal, 0, (guint) item->running);
+  else if (item->over)
     tell_over (self);
-}
-
-static News *
-take_news (OwEngineThread *self)
-{
-  News *news;
-
-  g_mutex_lock (&self->mutex);
-  news = g_queue_pop_head (&self->news);
-  if (news != NULL && news->event != NULL &&
-      ow_event_kind_is_live (ow_event_get_kind (news->event)))
-    self->n_live--;
-  if (news == NULL)
-    g_clear_pointer (&self->source, g_source_unref);
-  g_mutex_unlock (&self->mutex);
-  return news;
-}
-
-static gboolean
-on_news (gpointer user_data)
-{
-  g_autoptr (OwEngineThread) self = g_object_ref (user_data);
-
-  for (guint i = 0; i < MAX_TOLD; i++)
-    {
-      News *news = take_news (self);
-
-      if (news == NULL)
-        return G_SOURCE_REMOVE;
-      tell_one (self, news);
-      news_free (news);
-    }
-  return G_SOURCE_CONTINUE;
-}
-
-/* @news is taken. */
-static void
-push_news (OwEngineThread *self,
-           News           *news)
-{
-  gboolean live = news->event != NULL &&
-                  ow_event_kind_is_live (ow_event_get_kind (news->event));
-
-  g_mutex_lock (&self->mutex);
-  if (live && self->n_live >= MAX_LIVE)
-    g_clear_pointer (&news, news_free);
-  else
-    {
-      self->n_live += live;
-      g_queue_push_tail (&self->news, news);
-      if (self->source == NULL)
-        {
-          self->source = g_idle_source_new ();
-          g_source_set_priority (self->source, G_PRIORITY_DEFAULT);
-          g_source_set_callback (self->source, on_news, self, NULL);
-          g_source_attach (self->source, self->face);
-        }
-    }
-  g_mutex_unlock (&self->mutex);
-}
-
-static News *
-news_new (void)
-{
-  News *news = g_new0 (News, 1);
-
-  news->running = -1;
-  return news;
 }
 
 /* @task, @result and @error are taken. */
@@ -231,12 +133,12 @@ push_end (OwEngineThread *self,
           json_t         *result,
           GError         *error)
 {
-  News *news = news_new ();
+  OwEngineNewsItem *item = ow_engine_news_item_new ();
 
-  news->task = task;
-  news->result = result;
-  news->error = error;
-  push_news (self, news);
+  item->task = task;
+  item->result = result;
+  item->error = error;
+  ow_engine_news_push (self->news, item);
 }
 
 /* --- in the thread --- */
@@ -246,10 +148,10 @@ on_event (OwLocalEngine  *engine,
           OwEvent        *event,
           OwEngineThread *self)
 {
-  News *news = news_new ();
+  OwEngineNewsItem *item = ow_engine_news_item_new ();
 
-  news->event = ow_event_ref (event);
-  push_news (self, news);
+  item->event = ow_event_ref (event);
+  ow_engine_news_push (self->news, item);
 }
 
 static gboolean
@@ -295,10 +197,10 @@ on_running (OwLocalEngine  *engine,
             guint           n,
             OwEngineThread *self)
 {
-  News *news = news_new ();
+  OwEngineNewsItem *item = ow_engine_news_item_new ();
 
-  news->running = (gint) n;
-  push_news (self, news);
+  item->running = (gint) n;
+  ow_engine_news_push (self->news, item);
   /* Not from inside a session's own event. */
   if (self->ending)
     ow_source_idle (G_PRIORITY_DEFAULT, on_settled, self, NULL);
@@ -331,7 +233,7 @@ static gpointer
 run (gpointer user_data)
 {
   OwEngineThread *self = user_data;
-  News *news;
+  OwEngineNewsItem *item;
 
   g_main_context_push_thread_default (self->context);
   /* It ends after all that is started in it. */
@@ -340,9 +242,9 @@ run (gpointer user_data)
   g_main_loop_run (self->loop);
   tear_down (self);
   g_main_context_pop_thread_default (self->context);
-  news = news_new ();
-  news->done = TRUE;
-  push_news (self, news);
+  item = ow_engine_news_item_new ();
+  item->over = TRUE;
+  ow_engine_news_push (self->news, item);
   return NULL;
 }
 
@@ -577,7 +479,7 @@ ow_engine_thread_dispose (GObject *object)
     send_inside (self, quit_inside, self, NULL);
   join (self);
   end_open (self);
-  ow_source_clear (&self->source);
+  ow_engine_news_stop (self->news);
   G_OBJECT_CLASS (ow_engine_thread_parent_class)->dispose (object);
 }
 
@@ -586,15 +488,13 @@ ow_engine_thread_finalize (GObject *object)
 {
   OwEngineThread *self = OW_ENGINE_THREAD (object);
 
-  g_queue_clear_full (&self->news, news_free);
+  ow_engine_news_free (self->news);
   g_ptr_array_unref (self->closing);
   g_hash_table_unref (self->open);
   if (self->socket >= 0)
     close (self->socket);
   g_main_loop_unref (self->loop);
   g_main_context_unref (self->context);
-  g_main_context_unref (self->face);
-  g_mutex_clear (&self->mutex);
   g_free (self->id);
   g_free (self->path);
   G_OBJECT_CLASS (ow_engine_thread_parent_class)->finalize (object);
@@ -621,15 +521,15 @@ ow_engine_thread_class_init (OwEngineThreadClass *klass)
 static void
 ow_engine_thread_init (OwEngineThread *self)
 {
+  g_autoptr (GMainContext) face = g_main_context_ref_thread_default ();
+
   self->lock = -1;
   self->socket = -1;
-  self->face = g_main_context_ref_thread_default ();
+  self->news = ow_engine_news_new (face, on_news, G_OBJECT (self));
   self->context = g_main_context_new ();
   self->loop = g_main_loop_new (self->context, FALSE);
   self->closing = g_ptr_array_new_with_free_func (g_object_unref);
   self->open = g_hash_table_new_full (NULL, NULL, g_object_unref, NULL);
-  g_mutex_init (&self->mutex);
-  g_queue_init (&self->news);
 }
 
 OwEngineThread *
