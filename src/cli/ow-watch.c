@@ -105,7 +105,12 @@ take (OwWatch *self,
 
   if (self->face->status >= 0)
     return;
-  if (seq == 0)
+  /* Of a session that could not be stored the end has no number, and nothing follows it. */
+  if (seq == 0 && ow_event_get_kind (event) == OW_EVENT_SESSION_ENDED)
+    {
+      deliver (self, event);
+    }
+  else if (seq == 0)
     {
       if (!self->loading)
         self->options.event (event, self->options.user_data);

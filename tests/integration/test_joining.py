@@ -7,6 +7,7 @@ import fcntl
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import time
 
@@ -15,6 +16,7 @@ from conftest import scaled
 from engine_client import EngineClient
 from engines import Up, said
 from fake_engine import FakeEngine
+from replays import replay
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
@@ -49,8 +51,8 @@ def test_who_comes_early_is_served_as_who_comes_late(ordinary_user, workspace, o
     """REQ-M01: with nothing set, a face that joins at the first moment is not refused for it."""
     engine = start_unready(ordinary_user, openworker)
     with EngineClient(ordinary_user) as client:
-        assert client.command("session.exec", {"folders": [str(workspace.folder)], "argv": ["/bin/true"]},
-                              seconds=30)["session"]
+        params = {"folders": [str(workspace.folder)], "argv": ["/bin/true"]}
+        assert client.command("session.exec", params, seconds=30)["session"]
         assert client.command("engine.status")["provider"] == "bubblewrap"
     engine.terminate()
     assert engine.wait(timeout=scaled(30)) == 0
@@ -63,8 +65,8 @@ def test_stopped_before_it_is_ready(ordinary_user, openworker):
     assert not (ordinary_user.workspace.runtime / "coworker/engine").exists()
 
 
-def test_engine_without_its_lock_leaves_the_place_to_the_next(up, ordinary_user, openworker, workspace):
-    """Somebody cleared the runtime directory: the one that is gone takes nothing of the other with it."""
+def test_lost_lock_leaves_the_place_to_the_next(up, ordinary_user, openworker, workspace):
+    """Somebody cleared the runtime directory: the one that is gone takes nothing of the other."""
     first = up()
     (workspace.runtime / "coworker/engine.lock").unlink()
     second = up()
@@ -90,6 +92,26 @@ def test_interrupt_while_an_engine_says_nothing(ordinary_user, openworker, works
         status = face.wait(timeout=scaled(30))
         assert time.monotonic() - begin < scaled(5)
     assert status == (0 if argv[0] == "attach" else 130)
+
+
+@pytest.mark.parametrize("joins", [False, True], ids=["alone", "joins"])
+@pytest.mark.parametrize("argv", [["run", "--model", "MODEL"], ["sandbox", "exec"]], ids=["run", "exec"])
+def test_session_that_cannot_be_stored_ends(up, ordinary_user, openworker, workspace, argv, joins):
+    """Its end has no number, because it is in no list; whoever waits for it is told all the same."""
+    assert ordinary_user.run([openworker, "sessions", "list"]).returncode == 0
+    if joins:
+        up()
+    model = replay(ordinary_user, workspace)
+    argv = [f"replay:{model}" if word == "MODEL" else word for word in argv]
+    store = sqlite3.connect(workspace.data / "sessions.sqlite", isolation_level=None)
+    store.execute("BEGIN IMMEDIATE")
+    try:
+        done = ordinary_user.run([openworker, *argv, "--provider", "direct", "--folder", workspace.folder, "--",
+                                  "/bin/true"], timeout=40)
+    finally:
+        store.execute("ROLLBACK")
+        store.close()
+    said(done, 1, "database is locked")
 
 
 @root_only
