@@ -333,10 +333,18 @@ static int
 ow_application_handle_local_options (GApplication *application,
                                      GVariantDict *options)
 {
-  if (!g_variant_dict_contains (options, "version"))
+  if (g_variant_dict_contains (options, "version"))
+    {
+      printf ("openworker-desktop %s\n", OW_VERSION);
+      return 0;
+    }
+  if (gtk_init_check ())
     return -1;
-  printf ("openworker-desktop %s\n", OW_VERSION);
-  return 0;
+  /* GTK would end the process with a word for programmers. */
+  g_printerr ("openworker-desktop: %s\n",
+              _ ("There is no display here to show a window on. Run this in a graphical session, "
+                 "or do without a window: openworker --help."));
+  return 1;
 }
 
 static void

@@ -18,6 +18,14 @@ def test_programs_tell_their_version(program, request, ordinary_user):
     assert (done.returncode, done.stdout) == (0, f"{path.name} 0.1.0\n")
 
 
+def test_window_without_a_display(openworker_desktop, ordinary_user):
+    assert ordinary_user.run([openworker_desktop, "--version"]).returncode == 0
+    done = ordinary_user.run([openworker_desktop])
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("openworker-desktop: There is no display here ")
+    assert "openworker --help" in done.stderr and "Gtk" not in done.stderr
+
+
 def test_runner_needs_no_library(runner):
     listed = subprocess.run(["ldd", runner], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                             text=True, check=False).stdout
