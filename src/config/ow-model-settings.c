@@ -92,16 +92,26 @@ find_path_fault (const char *value)
          ? NULL : g_strdup ("it is the whole path of a file, beginning with \"/\"");
 }
 
-/* An empty one is "no proxy". */
+/* An empty one is "no proxy"; the others are those that requests can take (base/ow-http.h). */
 static char *
 find_proxy_fault (const char *value)
 {
-  g_autofree char *fault = *value != '\0' ? ow_base_url_find_fault (value) : NULL;
+  g_autofree char *address = NULL;
+  g_autofree char *fault = NULL;
   g_autoptr (GUri) uri = NULL;
 
-  if (*value != '\0' && fault == NULL)
-    uri = g_uri_parse (value, G_URI_FLAGS_NONE, NULL);
+  if (*value == '\0')
+    return NULL;
+  if (g_ascii_strncasecmp (value, "http://", strlen ("http://")) == 0)
+    address = g_strdup (value);
+  else if (g_ascii_strncasecmp (value, "socks5://", strlen ("socks5://")) == 0)
+    address = g_strconcat ("http://", value + strlen ("socks5://"), NULL);
+  else
+    return g_strdup ("a proxy's address begins with http:// or socks5://");
 
+  fault = ow_base_url_find_fault (address);
+  if (fault == NULL)
+    uri = g_uri_parse (address, G_URI_FLAGS_NONE, NULL);
   if (uri != NULL && strlen (g_uri_get_path (uri)) > 1)
     return g_strdup ("a proxy is an address without a path, such as "
                      "\"http://proxy.example:3128\"");

@@ -7,6 +7,7 @@
 
 #include "base/ow-base-url.h"
 #include "base/ow-error.h"
+#include "base/ow-http.h"
 #include "config-fixture.h"
 
 #define MODEL(n) "[[models]]\nname = \"" n "\"\nprovider = \"openai\"\nmodel = \"m\"\n" \
@@ -122,7 +123,13 @@ test_faults (Fixture       *f,
     { URL (" https://a.example"), "line 6", "space" }, { URL ("https://a.example/\\u0000"), "line 6", "not written" },
     { URL ("http://a") "ca_file = 'ca.pem'", "line 7", "whole path" },
     { URL ("http://a") "ca_file = 1", "line 7", "is a text" },
-    { URL ("http://a") "proxy = 'p:1'", "line 7", "http:// or https://" },
+    { URL ("http://a") "proxy = 'p:1'", "line 7", "http:// or socks5://" },
+    { URL ("http://a") "proxy = 'https://p:1'", "line 7", "http:// or socks5://" },
+    { URL ("http://a") "proxy = 'socks4://p:1'", "line 7", "http:// or socks5://" },
+    { URL ("http://a") "proxy = 'socks5:p:1'", "line 7", "http:// or socks5://" },
+    { URL ("http://a") "proxy = 'socks5://'", "line 7", "proxy" },
+    { URL ("http://a") "proxy = 'socks5://p:1/path'", "line 7", "without a path" },
+    { URL ("http://a") "proxy = 'socks5://u:pw@p:1'", "line 7", "keyring" },
     { URL ("http://a") "proxy = 'http://p:1/path'", "line 7", "without a path" },
     { URL ("http://a") "proxy = 'http://u:pw@p:1'", "line 7", "keyring" },
   };
@@ -140,6 +147,36 @@ test_faults (Fixture       *f,
       g_assert_nonnull (strstr (error->message, says));
       g_assert_nonnull (strstr (error->message, "Mend the file"));
       g_assert_null (strstr (error->message, "pw"));
+    }
+}
+
+/* A proxy that can be set is one that requests can take, and the other way round. */
+static void
+test_proxies (Fixture       *f,
+              gconstpointer  data)
+{
+  static const struct { const char *proxy; gboolean good; } rows[] = {
+    { "", TRUE }, { "http://proxy.example:3128", TRUE }, { "http://127.0.0.1:1/", TRUE },
+    { "HTTP://proxy.example:1", TRUE }, { "http://[::1]:1", TRUE },
+    { "socks5://proxy.example:1080", TRUE }, { "SOCKS5://127.0.0.1:1", TRUE },
+    { "https://proxy.example:3128", FALSE }, { "socks4://127.0.0.1:1", FALSE },
+    { "socks://127.0.0.1:1", FALSE }, { "socks5h://127.0.0.1:1", FALSE },
+    { "direct://", FALSE }, { "proxy.example:3128", FALSE }, { "//proxy.example", FALSE },
+    { "http://", FALSE }, { "socks5://", FALSE }, { "socks5://:1", FALSE },
+    { "http://u@proxy.example:1", FALSE }, { "socks5://u:w@proxy.example:1", FALSE },
+    { "http://a b:1", FALSE }, { "http://proxy.example:0", FALSE },
+  };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (rows); i++)
+    {
+      g_autofree char *text = g_strdup_printf (MODEL ("a") "proxy = '%s'\n", rows[i].proxy);
+      g_autoptr (GError) error = NULL;
+      g_autoptr (OwConfig) config = load (f, text, &error);
+      g_autoptr (OwHttp) http = ow_http_new (NULL, rows[i].proxy, NULL);
+
+      g_test_message ("%s: %s", rows[i].proxy, error != NULL ? error->message : "taken");
+      g_assert_cmpint (config != NULL, ==, rows[i].good);
+      g_assert_cmpint (http != NULL, ==, rows[i].good);
     }
 }
 
@@ -206,6 +243,7 @@ main (int   argc,
   ADD ("/config/models/read", test_read);
   ADD ("/config/models/none", test_none);
   ADD ("/config/S07/models", test_faults);
+  ADD ("/config/models/proxies", test_proxies);
   ADD ("/config/S07/many-models", test_many);
   g_test_add_func ("/config/models/canonical", test_canonical);
 
