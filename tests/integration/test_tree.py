@@ -96,3 +96,15 @@ def test_dev_says_what_apt_could_not_do(tmp_path, uid, failing, word):
     assert ("may use sudo" in done.stderr) == ("sudo" in log) == (uid != 0)
     # Nothing is installed from lists that could not be brought up to date.
     assert ("install" in log) == (failing == "install")
+
+
+@pytest.mark.parametrize("ended", ["update", "install"])
+@pytest.mark.parametrize("uid", [0, 1000])
+def test_dev_ends_where_apt_was_interrupted(tmp_path, uid, ended):
+    """sudo has a terminal of its own for what it runs: the shell learns of it by the status."""
+    done, log = dev_with(
+        tmp_path, DEBIAN, id=f"echo {uid}", sudo='shift; exec "$@"',
+        apt_get=f'echo "$@" >>$LOG; case " $* " in *" {ended} "*) kill -INT $$ ;; esac')
+    assert done.returncode == 130, done.stderr
+    assert done.stderr.endswith("dev: Interrupted.\n") and "failed" not in done.stderr
+    assert ("install" in log) == (ended == "install")
