@@ -24,6 +24,7 @@ struct _OwWatch
   gboolean        loading;    /* the events from next on were asked for */
   OwEvent        *ended;      /* (owned) (nullable) the session's end, where none follows it */
   gboolean        stops;      /* an interrupt came before the session was known */
+  GCancellable   *starting;   /* (owned) the command that starts it */
   guint           interrupts;
 };
 
@@ -261,6 +262,10 @@ on_interrupt (gpointer user_data)
   else if (self->session == NULL)
     {
       self->stops = TRUE;
+      /* What it waits for may be a keyring that is silent. An engine elsewhere could have begun
+       * the session meanwhile, which then had nobody: its answer is waited for. */
+      if (ow_shared_engine_get_role (self->face->engine) != OW_ENGINE_CLIENT)
+        g_cancellable_cancel (self->starting);
     }
   else if (self->interrupts == 1)
     {
@@ -296,13 +301,27 @@ set_session (OwWatch    *self,
 }
 
 static void
-on_started (OwFace       *face,
-            const json_t *result,
+on_started (GObject      *source,
+            GAsyncResult *result,
             gpointer      user_data)
 {
   OwWatch *self = user_data;
+  g_autoptr (GError) error = NULL;
+  json_t *value = ow_engine_command_finish (OW_ENGINE (source), result, &error);
 
-  set_session (self, ow_json_get_string (result, "session", ""));
+  if (self->stops && g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
+    {
+      g_printerr ("openworker: The session was stopped before it began.\n");
+      ow_face_finish (self->face, 130);
+      return;
+    }
+  if (value == NULL)
+    {
+      ow_face_fail (self->face, error);
+      return;
+    }
+  set_session (self, ow_json_get_string (value, "session", ""));
+  json_decref (value);
   if (self->stops)
     stop (self);
   take_early (self);
@@ -366,7 +385,9 @@ on_config (OwFace       *face,
 static void
 send_start (OwWatch *self)
 {
-  ow_face_command (self->face, self->command, g_steal_pointer (&self->params), on_started, self);
+  self->starting = g_cancellable_new ();
+  ow_engine_command_async (ow_face_get_engine (self->face), self->command,
+                           g_steal_pointer (&self->params), self->starting, on_started, self);
 }
 
 OwWatch *

@@ -356,6 +356,8 @@ ow_local_engine_command_as_async (OwLocalEngine       *self,
   Command *data = g_new0 (Command, 1);
 
   g_task_set_source_tag (task, ow_local_engine_command_as_async);
+  /* What was done is told, also to who has given up meanwhile. */
+  g_task_set_check_cancellable (task, FALSE);
   data->face = face;
   data->params = params;
   g_task_set_task_data (task, data, command_free);

@@ -10,7 +10,7 @@ import termios
 import time
 
 import pytest
-from conftest import scaled
+from conftest import scaled, wait_until
 from engines import said
 from keyring import STATES, Keyring
 from model_server import ModelServer, status
@@ -226,6 +226,25 @@ def test_model_that_does_not_answer(model, answer, word, code):
     with ModelServer([answer]) as server:
         assert model(*add_words(server)).returncode == 0
         said(model("test", "mine", timeout=120), code, word)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_U09_stopped_while_the_keyring_is_silent(keyring, ordinary_user, workspace, openworker, number):
+    """A stop does not wait for who does not answer, and leaves no session behind."""
+    env = keyring("silent").env
+    with ModelServer([{"text": "Here."}]) as server:
+        run = ordinary_user.popen([openworker, "run", "--provider", "bubblewrap", "--folder", workspace.folder,
+                                   "--model", "openai:m", "--base-url", server.url, "Do it."], env=env,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        wait_until((workspace.runtime / "coworker/engine.lock").exists, 10, "the engine")
+        time.sleep(1)
+        assert run.poll() is None
+        run.send_signal(number)
+        out, words = run.communicate(timeout=2.5)
+        assert run.returncode == 130 and out == "", words
+        assert words == "openworker: The session was stopped before it began.\n"
+        assert server.requests == []
+    assert "No sessions yet" in ordinary_user.run([openworker, "sessions", "list"], env=env).stdout
 
 
 @pytest.fixture
