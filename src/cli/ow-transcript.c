@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/ow-text.h"
+#include "events/ow-event-words.h"
 #include "ow-card-private.h"
 #include "ow-terminal-private.h"
 
@@ -283,11 +284,11 @@ begin_card (OwEvent *event)
 static void
 end_card (OwEvent *event)
 {
-  gboolean found = g_strcmp0 (ow_event_get_string (event, "outcome"), "ok") == 0;
+  gboolean shown = page.lookup == NULL || !ow_event_words_is_absent (event);
 
-  if (page.lookup != NULL && found)
+  if (page.lookup != NULL && shown)
     ow_card_begin (page.lookup);
-  if (page.lookup == NULL || found)
+  if (shown)
     ow_card_end (event);
   close_open ();
 }

@@ -339,3 +339,13 @@ ow_event_words_call_title (const OwEvent *asked)
   g_strdelimit (visible, "\t\n", ' ');
   return ow_text_shorten (visible, TITLE_CHARS, TRUE);
 }
+
+gboolean
+ow_event_words_is_absent (const OwEvent *ended)
+{
+  const char *result = ow_event_get_string (ended, "result");
+
+  /* The words are the runner's (ow-runner-path.c). */
+  return g_strcmp0 (ow_event_get_string (ended, "outcome"), "failed") == 0 && result != NULL &&
+         g_str_has_prefix (result, "There is nothing at ");
+}

@@ -287,25 +287,13 @@ add_output (OwTranscript *self,
   changed_soon (self, item);
 }
 
-/* Most projects have no instructions of their own, and then there is nothing to tell. */
-static gboolean
-is_absent (const OwTranscriptItem *item,
-           OwEvent                *event)
-{
-  const char *result = ow_event_get_string (event, "result");
-
-  return item->instructions && result != NULL &&
-         g_strcmp0 (ow_event_get_string (event, "outcome"), "failed") == 0 &&
-         g_str_has_prefix (result, "There is nothing at ");
-}
-
 static void
 end_call (OwTranscript *self,
           OwEvent      *event)
 {
   OwTranscriptItem *item = need_call (self, event);
 
-  if (is_absent (item, event))
+  if (item->instructions && ow_event_words_is_absent (event))
     {
       take_away (self, item);
       return;

@@ -354,6 +354,12 @@ def test_project_without_instructions_has_no_card(run):
     assert "AGENTS.md" not in run([{"text": "Done."}]).stdout
 
 
+def test_instructions_that_cannot_be_read_are_told(ordinary_user, run, workspace):
+    """Somebody wrote them, and the agent works without."""
+    ordinary_user.mkdir(workspace.folder / "AGENTS.md")
+    assert "AGENTS.md" in run([{"text": "Done."}]).stdout
+
+
 def test_project_instructions_are_shown_as_the_projects(ordinary_user, argv, workspace):
     ordinary_user.write(workspace.folder / "AGENTS.md", "Use tabs.\n")
     with ModelServer([{"text": "Done."}]) as server:

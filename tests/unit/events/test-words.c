@@ -191,6 +191,28 @@ test_titles (void)
   assert_title ("shell", json_null (), NULL, "shell");
 }
 
+static gboolean
+is_absent (const char *outcome,
+           const char *result)
+{
+  g_autoptr (OwEvent) event = NULL;
+
+  event = ow_event_new (OW_EVENT_TOOL_ENDED, "s",
+                        json_pack ("{s:s, s:s, s:s, s:s, s:s, s:i, s:i}", "call", "c", "tool",
+                                   "read", "level", "bubblewrap", "outcome", outcome, "result",
+                                   result, "duration_ms", 1, "bytes", 0));
+  return ow_event_words_is_absent (event);
+}
+
+static void
+test_absent (void)
+{
+  g_assert_true (is_absent ("failed", "There is nothing at AGENTS.md, so it could not be read."));
+  g_assert_false (is_absent ("ok", "There is nothing at all to say."));
+  g_assert_false (is_absent ("failed", "AGENTS.md is a folder."));
+  g_assert_false (is_absent ("cancelled", ""));
+}
+
 int
 main (int   argc,
       char *argv[])
@@ -202,6 +224,7 @@ main (int   argc,
   g_test_add_func ("/words/U03/hidden", test_hidden);
   g_test_add_func ("/words/U03/whole", test_whole);
   g_test_add_func ("/words/titles", test_titles);
+  g_test_add_func ("/words/absent", test_absent);
 
   return g_test_run ();
 }
