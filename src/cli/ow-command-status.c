@@ -38,10 +38,10 @@ print_counts (const json_t *result)
   json_int_t running = ow_json_get_int (result, "running", 0);
   json_int_t waiting = ow_json_get_int (result, "waiting", 0);
 
+  /* Sessions, whatever number of requests one has. */
   g_print ("%" JSON_INTEGER_FORMAT " %s, %" JSON_INTEGER_FORMAT " %s for an answer%s\n",
            running, running == 1 ? "session runs" : "sessions run", waiting,
-           waiting == 1 ? "request waits" : "requests wait",
-           waiting > 0 ? " (“openworker approvals”)" : "");
+           waiting == 1 ? "waits" : "wait", waiting > 0 ? " (“openworker approvals”)" : "");
 }
 
 static void

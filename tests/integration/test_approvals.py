@@ -55,6 +55,7 @@ def test_request_is_shown_as_it_is(engine, ask):
     request = engine.wait_request()[0]
     assert json.loads(request["subject"]) == {"tool": "shell", "arguments": {"command": command}}
     assert (request["session"], request["level"], request["parked"]) == (session, "bubblewrap", True)
+    assert "1 session runs, 1 waits for an answer" in engine.run("status").stdout
     done = engine.run("approvals")
     assert not set("\033\u202e\u200b") & set(done.stdout)
     for words in (request["request"], "[bubblewrap]", session, "  $ printf 'a^Ib'",
