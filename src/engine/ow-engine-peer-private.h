@@ -19,7 +19,6 @@ G_DECLARE_FINAL_TYPE (OwEnginePeer, ow_engine_peer, OW, ENGINE_PEER, GObject)
 /* Where live events are left out, and where it is given up. */
 #define OW_ENGINE_PEER_SLOW_BYTES (1024u * 1024u)
 #define OW_ENGINE_PEER_MAX_BYTES  (32u * 1024u * 1024u)
-#define OW_ENGINE_PEER_MAX_OPEN   64
 
 /* @once and @id (the engine's run) are borrowed and outlive the peer's connection. */
 OwEnginePeer *ow_engine_peer_new        (OwLocalEngine *engine,

@@ -337,7 +337,7 @@ handle (OwEnginePeer       *self,
   else if (self->face == 0 || g_str_equal (message->method, OW_ENGINE_WIRE_INITIALIZE))
     refuse (self, message->id, OW_RPC_INVALID_REQUEST,
             "The first request, and no other, has to be initialize.");
-  else if (self->n_open >= OW_ENGINE_PEER_MAX_OPEN)
+  else if (self->n_open >= OW_ENGINE_WIRE_MAX_OPEN)
     write_message (self, message->id,
                    ow_rpc_error (json_incref (message->id), -32002,
                                  "Too many commands of this face are open.", NULL));

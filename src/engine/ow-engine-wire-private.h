@@ -16,6 +16,8 @@
 #define OW_ENGINE_WIRE_INITIALIZE    "initialize"
 #define OW_ENGINE_WIRE_EVENT         "event"
 #define OW_ENGINE_WIRE_ID_BYTES      16
+/* Commands of one client at a time; a client has more wait. */
+#define OW_ENGINE_WIRE_MAX_OPEN      64
 
 /* A command's id: 16 to 64 hex digits. */
 gboolean ow_engine_wire_is_id      (const char   *text);

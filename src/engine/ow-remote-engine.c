@@ -27,8 +27,16 @@ struct _OwRemoteEngine
   GTask         *opening;  /* (owned) (nullable) */
   GSource       *hello;    /* (owned) (nullable) the end of waiting for it */
   GHashTable    *open;     /* (owned) id → GTask */
+  GQueue         later;    /* of Later (owned): more than the engine takes at a time */
   gboolean       lost;
 };
+
+typedef struct
+{
+  char   *id;      /* (owned) */
+  json_t *message; /* (owned) (nullable) until it is sent */
+  GTask  *task;    /* (owned) */
+} Later;
 
 static void ow_remote_engine_iface_init (OwEngineInterface *iface);
 
@@ -39,13 +47,31 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (OwRemoteEngine, ow_remote_engine, G_TYPE_OBJECT,
 static guint lost_signal;
 
 static void
+later_free (gpointer data)
+{
+  Later *later = data;
+
+  json_decref (later->message);
+  g_object_unref (later->task);
+  g_free (later->id);
+  g_free (later);
+}
+
+/* What was to be sent later is open as well: to whoever waits it makes no difference. */
+static void
 end_open (OwRemoteEngine *self,
           const char     *reason)
 {
   GHashTableIter iter;
   gpointer key;
   gpointer value;
+  Later *later;
 
+  while ((later = g_queue_pop_head (&self->later)) != NULL)
+    {
+      g_hash_table_replace (self->open, g_strdup (later->id), g_object_ref (later->task));
+      later_free (later);
+    }
   for (;;)
     {
       g_autoptr (GTask) task = NULL;
@@ -139,6 +165,42 @@ take_hello (OwRemoteEngine     *self,
     }
 }
 
+/* @message is taken. */
+static void
+send_now (OwRemoteEngine *self,
+          const char     *id,
+          json_t         *message,
+          GTask          *task)
+{
+  GError *error = NULL;
+
+  if (self->lines == NULL || ow_engine_lines_get_waiting (self->lines) >= MAX_WAITING)
+    {
+      json_decref (message);
+    }
+  else if (ow_engine_lines_write (self->lines, message))
+    {
+      g_hash_table_replace (self->open, g_strdup (id), g_object_ref (task));
+      return;
+    }
+  ow_error_set (&error, OW_ERROR_USAGE, "The command cannot be given",
+                "it is longer than a message may be, or the engine takes none", NULL);
+  g_task_return_error (task, error);
+}
+
+static void
+send_later (OwRemoteEngine *self)
+{
+  while (g_hash_table_size (self->open) < OW_ENGINE_WIRE_MAX_OPEN &&
+         !g_queue_is_empty (&self->later))
+    {
+      Later *later = g_queue_pop_head (&self->later);
+
+      send_now (self, later->id, g_steal_pointer (&later->message), later->task);
+      later_free (later);
+    }
+}
+
 /* An answer to nothing may be to a command that was given up. */
 static void
 take_answer (OwRemoteEngine     *self,
@@ -161,6 +223,7 @@ take_answer (OwRemoteEngine     *self,
     return;
   g_object_ref (task);
   g_hash_table_remove (self->open, id);
+  send_later (self);
   if (message->kind == OW_RPC_RESULT && json_is_object (message->result))
     {
       g_task_return_pointer (task, json_incref (message->result), (GDestroyNotify) json_decref);
@@ -291,7 +354,7 @@ ow_remote_engine_send_async (OwRemoteEngine      *self,
                              gpointer             user_data)
 {
   g_autoptr (GTask) task = g_task_new (self, cancellable, callback, user_data);
-  GError *error = NULL;
+  json_t *message;
 
   g_task_set_source_tag (task, ow_remote_engine_send_async);
   if (self->lines == NULL || self->engine == NULL)
@@ -300,15 +363,18 @@ ow_remote_engine_send_async (OwRemoteEngine      *self,
       g_task_return_new_error (task, OW_ERROR, OW_ERROR_INTERRUPTED, "The engine was lost.");
       return;
     }
-  if (ow_engine_lines_get_waiting (self->lines) < MAX_WAITING &&
-      ow_engine_lines_write (self->lines, ow_rpc_request (json_string (id), command, params)))
+  message = ow_rpc_request (json_string (id), command, params);
+  if (g_hash_table_size (self->open) < OW_ENGINE_WIRE_MAX_OPEN)
     {
-      g_hash_table_replace (self->open, g_strdup (id), g_steal_pointer (&task));
-      return;
+      send_now (self, id, message, task);
     }
-  ow_error_set (&error, OW_ERROR_USAGE, "The command cannot be given",
-                "it is longer than a message may be, or the engine takes none", NULL);
-  g_task_return_error (task, error);
+  else
+    {
+      Later *later = g_new0 (Later, 1);
+
+      *later = (Later) { g_strdup (id), message, g_steal_pointer (&task) };
+      g_queue_push_tail (&self->later, later);
+    }
 }
 
 json_t *
@@ -379,6 +445,7 @@ ow_remote_engine_finalize (GObject *object)
 {
   OwRemoteEngine *self = OW_REMOTE_ENGINE (object);
 
+  g_queue_clear_full (&self->later, later_free);
   g_hash_table_unref (self->open);
   g_free (self->face);
   g_free (self->engine);
@@ -408,6 +475,7 @@ static void
 ow_remote_engine_init (OwRemoteEngine *self)
 {
   self->open = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_object_unref);
+  g_queue_init (&self->later);
 }
 
 OwRemoteEngine *
