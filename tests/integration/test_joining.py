@@ -12,10 +12,11 @@ import subprocess
 import time
 
 import pytest
-from conftest import scaled
+from conftest import scaled, wait_until
 from engine_client import EngineClient
 from engines import Up, said
 from fake_engine import FakeEngine
+from model_server import ModelServer, calls
 from replays import replay
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
@@ -112,6 +113,62 @@ def test_session_that_cannot_be_stored_ends(up, ordinary_user, openworker, works
         store.execute("ROLLBACK")
         store.close()
     said(done, 1, "database is locked")
+
+
+def test_who_does_not_say_hello_is_let_go(up, ordinary_user):
+    """In 10 s, however little or slowly it speaks; who has said it stays."""
+    engine = up()
+    words = [b"", b'{"jsonrpc":"2.0","id":"', b"", b" " * 100000]
+    with EngineClient(ordinary_user) as good:
+        clients = [EngineClient(ordinary_user, hello=False) for _ in words]
+        begin = time.monotonic()
+        for client, word in zip(clients, words):
+            client.send_raw(word)
+        gone = {}
+        while len(gone) < len(clients):
+            assert time.monotonic() - begin < scaled(40), gone
+            try:
+                clients[2].send_raw(b" ")
+            except (BrokenPipeError, ConnectionResetError):
+                pass
+            for n, client in enumerate(clients):
+                if n not in gone and client_is_over(client):
+                    gone[n] = time.monotonic() - begin
+            time.sleep(0.1)
+        assert min(gone.values()) > 5
+        assert good.command("engine.status")["faces"] == 2
+    assert engine.stop() == 0
+
+
+def client_is_over(client):
+    client.socket.setblocking(False)
+    try:
+        return client.socket.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionResetError:
+        return True
+
+
+def test_session_that_brings_the_engine_down_is_left(up, workspace):
+    """Three times in a row, and it is not gone on with by itself any more; a person still can."""
+    slow = calls(("shell", {"command": "touch begun; sleep 1000"}))
+    begun = workspace.folder / "begun"
+    with ModelServer([slow] * 3 + [{"text": "Done."}]) as server:
+        engine = up()
+        session = engine.detach(server)
+        for n in range(3):
+            wait_until(begun.exists, 20, "the command")
+            engine.stop(signal.SIGKILL)
+            begun.unlink()
+            engine = up()
+            assert (f"Session {session} goes on" in engine.log) == (n < 2), n
+        assert engine.state(session) == "interrupted"
+        for words in (engine.run("status").stdout, engine.log):
+            assert f"Session {session} was left as it is: the engine was lost 3 times" in words
+        assert engine.run("sessions", "resume", session).returncode == 0
+        assert engine.wait_end(session)["outcome"] == "done"
+        assert engine.stop() == 0
 
 
 @root_only
