@@ -229,8 +229,8 @@ on_always_clicked (OwApprovalCard *self)
 static void
 on_reason_changed (OwApprovalCard *self)
 {
-  ow_transcript_item_set (&self->item->reason,
-                          gtk_editable_get_text (GTK_EDITABLE (self->reason)));
+  ow_words_set (&self->item->reason,
+                gtk_editable_get_text (GTK_EDITABLE (self->reason)));
 }
 
 static void

@@ -39,14 +39,6 @@ ow_session_facts_free (OwSessionFacts *self)
 }
 
 static void
-set (char       **member,
-     const char  *text)
-{
-  g_free (*member);
-  *member = g_strdup (text);
-}
-
-static void
 add_folders (OwSessionFacts *self,
              OwEvent        *event)
 {
@@ -68,13 +60,13 @@ static void
 add_start (OwSessionFacts *self,
            OwEvent        *event)
 {
-  set (&self->provider, ow_event_get_string (event, "provider"));
-  set (&self->level, ow_event_get_string (event, "level"));
-  set (&self->profile, ow_event_get_string (event, "profile"));
-  set (&self->model, ow_event_get_string (event, "model"));
-  set (&self->base_url, ow_event_get_string (event, "base_url"));
-  set (&self->notice, ow_event_get_string (event, "notice"));
-  set (&self->lost, NULL);
+  ow_words_set (&self->provider, ow_event_get_string (event, "provider"));
+  ow_words_set (&self->level, ow_event_get_string (event, "level"));
+  ow_words_set (&self->profile, ow_event_get_string (event, "profile"));
+  ow_words_set (&self->model, ow_event_get_string (event, "model"));
+  ow_words_set (&self->base_url, ow_event_get_string (event, "base_url"));
+  ow_words_set (&self->notice, ow_event_get_string (event, "notice"));
+  ow_words_set (&self->lost, NULL);
   self->working = TRUE;
   self->ended = FALSE;
 }
@@ -99,11 +91,11 @@ add_wall (OwSessionFacts *self,
 
   if (g_strcmp0 (state, "up") == 0)
     {
-      set (&self->lost, NULL);
-      set (&self->level, ow_event_get_string (event, "level"));
+      ow_words_set (&self->lost, NULL);
+      ow_words_set (&self->level, ow_event_get_string (event, "level"));
     }
   else if (g_strcmp0 (state, "lost") == 0)
-    set (&self->lost, reason != NULL ? reason : "");
+    ow_words_set (&self->lost, reason != NULL ? reason : "");
 }
 
 gboolean
@@ -121,7 +113,7 @@ ow_session_facts_add (OwSessionFacts *self,
       return TRUE;
     case OW_EVENT_USER_MESSAGE:
       if (self->title == NULL)
-        set (&self->title, ow_event_get_string (event, "text"));
+        ow_words_set (&self->title, ow_event_get_string (event, "text"));
       self->working = TRUE;
       return TRUE;
     case OW_EVENT_MODEL_MESSAGE:

@@ -68,5 +68,3 @@ struct _OwTranscriptItem
 
 OwTranscriptItem *ow_transcript_item_new     (OwItemKind kind, const char *text);
 void              ow_transcript_item_changed (OwTranscriptItem *self);
-/* Of an item that may be another text now. */
-void              ow_transcript_item_set     (char **member, const char *text);

@@ -62,13 +62,3 @@ ow_transcript_item_changed (OwTranscriptItem *self)
 {
   g_signal_emit (self, changed_signal, 0);
 }
-
-void
-ow_transcript_item_set (char       **member,
-                        const char  *text)
-{
-  char *copy = g_strdup (text);
-
-  g_free (*member);
-  *member = copy;
-}

@@ -213,7 +213,7 @@ add_model_message (OwTranscript *self,
   if (item == NULL)
     item = append (self, ow_transcript_item_new (OW_ITEM_MODEL, NULL));
   g_string_assign (item->text, text);
-  ow_transcript_item_set (&item->note, cut);
+  ow_words_set (&item->note, cut);
   item->live = FALSE;
   self->live = NULL;
   changed (self, item);
@@ -259,7 +259,7 @@ start_call (OwTranscript *self,
   item->state = OW_CALL_RUNNING;
   g_hash_table_add (self->open, item);
   item->began = ow_event_get_time (event);
-  ow_transcript_item_set (&item->level, ow_event_get_string (event, "level"));
+  ow_words_set (&item->level, ow_event_get_string (event, "level"));
   changed (self, item);
 }
 
@@ -301,7 +301,7 @@ end_call (OwTranscript *self,
   item->state = OW_CALL_ENDED;
   g_hash_table_remove (self->open, item);
   item->duration_ms = ow_event_get_int (event, "duration_ms", 0);
-  ow_transcript_item_set (&item->level, ow_event_get_string (event, "level"));
+  ow_words_set (&item->level, ow_event_get_string (event, "level"));
   g_free (item->outcome);
   item->outcome = ow_words_outcome (ow_event_get_string (event, "outcome"),
                                     ow_event_get_int (event, "exit_status", 0),
@@ -378,12 +378,12 @@ close_item (OwTranscriptItem *item)
   if (item->kind == OW_ITEM_CONSENT)
     {
       item->open = FALSE;
-      ow_transcript_item_set (&item->note, _ ("Closed without an answer"));
+      ow_words_set (&item->note, _ ("Closed without an answer"));
     }
   else
     {
       item->state = OW_CALL_ENDED;
-      ow_transcript_item_set (&item->outcome, _ ("not run to its end"));
+      ow_words_set (&item->outcome, _ ("not run to its end"));
     }
 }
 

@@ -32,6 +32,7 @@ struct _OwWindow
   char                 *wanted;       /* (owned) (nullable) a session to select when it is listed */
   char                 *engine_error; /* (owned) (nullable) */
   char                 *key_problem;  /* (owned) (nullable) */
+  gboolean              greeted;      /* the engine that there is now */
 
   AdwToastOverlay      *toasts;
   AdwLeaflet           *leaflet;

@@ -160,7 +160,7 @@ ow_window_show_session (OwWindow   *self,
 {
   guint position = ow_session_list_find (self->list, session);
 
-  ow_transcript_item_set (&self->wanted, session);
+  ow_words_set (&self->wanted, session);
   open_session (self, session);
   if (position != GTK_INVALID_LIST_POSITION)
     gtk_single_selection_set_selected (self->selection, position);
@@ -284,12 +284,16 @@ greet (OwWindow *self)
   if (self->feed != NULL)
     ow_session_feed_refresh (self->feed);
   ow_window_check_keys (self);
+  self->greeted = TRUE;
 }
 
+/* Also when the number of sessions that run is another one, which is no reason to ask a keyring. */
 static void
 on_engine_changed (OwWindow *self)
 {
-  if (ow_shared_engine_get_role (self->engine) != OW_ENGINE_NONE)
+  if (ow_shared_engine_get_role (self->engine) == OW_ENGINE_NONE)
+    self->greeted = FALSE;
+  else if (!self->greeted)
     greet (self);
   ow_window_update_bar (self);
 }
@@ -298,7 +302,7 @@ void
 ow_window_engine_opened (OwWindow     *self,
                          const GError *error)
 {
-  ow_transcript_item_set (&self->engine_error, error == NULL ? NULL : error->message);
+  ow_words_set (&self->engine_error, error == NULL ? NULL : error->message);
   if (error == NULL)
     greet (self);
   show_session (self);

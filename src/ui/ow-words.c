@@ -203,3 +203,13 @@ ow_words_outcome (const char *outcome,
     return g_strdup (_ ("denied"));
   return NULL;
 }
+
+void
+ow_words_set (char       **member,
+              const char  *text)
+{
+  char *copy = g_strdup (text);
+
+  g_free (*member);
+  *member = copy;
+}
