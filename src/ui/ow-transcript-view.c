@@ -117,12 +117,6 @@ jump_to_end (OwTranscriptView *self)
 }
 
 static void
-on_size_changed (OwTranscriptView *self)
-{
-  follow (self);
-}
-
-static void
 on_items_changed (OwTranscriptView *self)
 {
   if (self->following)
@@ -192,7 +186,7 @@ ow_transcript_view_init (OwTranscriptView *self)
 
   gtk_widget_init_template (GTK_WIDGET (self));
   self->following = TRUE;
-  g_signal_connect_object (adjustment_of (self), "changed", G_CALLBACK (on_size_changed), self,
+  g_signal_connect_object (adjustment_of (self), "changed", G_CALLBACK (follow), self,
                            G_CONNECT_SWAPPED);
   g_signal_connect_object (adjustment_of (self), "value-changed", G_CALLBACK (on_value_changed),
                            self, G_CONNECT_SWAPPED);
@@ -212,9 +206,7 @@ ow_transcript_view_set_transcript (OwTranscriptView *self,
     g_signal_handlers_disconnect_by_data (self->transcript, self);
   g_set_object (&self->transcript, transcript);
   if (transcript != NULL)
-    {
-      selection = gtk_no_selection_new (G_LIST_MODEL (g_object_ref (transcript)));
-    }
+    selection = gtk_no_selection_new (G_LIST_MODEL (g_object_ref (transcript)));
   gtk_list_view_set_model (self->list, GTK_SELECTION_MODEL (selection));
   /* After the list's own handler, so that it knows of the new rows. */
   if (transcript != NULL)
