@@ -51,7 +51,7 @@ ow_window_update_bar (OwWindow *self)
   else if (notice != NULL)
     set_bar (self, GTK_MESSAGE_WARNING, notice, FALSE);
   else
-    set_bar (self, GTK_MESSAGE_WARNING, self->key_problem, FALSE);
+    set_bar (self, GTK_MESSAGE_WARNING, self->key_problem, self->key_problem != NULL);
 }
 
 static char *

@@ -287,7 +287,7 @@ greet (OwWindow *self)
   self->greeted = TRUE;
 }
 
-/* Also when the number of sessions that run is another one, which is no reason to ask a keyring. */
+/* Also when the number of sessions that run is another one, which is no reason to ask for all. */
 static void
 on_engine_changed (OwWindow *self)
 {
@@ -295,6 +295,8 @@ on_engine_changed (OwWindow *self)
     self->greeted = FALSE;
   else if (!self->greeted)
     greet (self);
+  else if (self->key_problem != NULL)
+    ow_window_check_keys (self);
   ow_window_update_bar (self);
 }
 
