@@ -28,7 +28,7 @@ char       *ow_words_line         (const char *text, gsize max_chars);
 char       *ow_words_folder       (const char *path, gboolean read_only);
 /* "12,400 tokens". */
 char       *ow_words_tokens       (gint64 tokens);
-/* Puts a copy of @text (nullable), which may be a part of it, in the place of what @member holds. */
+/* Puts a copy of @text (nullable), which may be a part of it, in place of what @member holds. */
 void        ow_words_set          (char **member, const char *text);
 /* How a call ended where that is not "ok": "exit 1", "signal 9", "denied", …; else NULL. */
 char       *ow_words_outcome      (const char *outcome, gint64 exit_status, gint64 signal);
