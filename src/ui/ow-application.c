@@ -341,9 +341,9 @@ ow_application_handle_local_options (GApplication *application,
   if (gtk_init_check ())
     return -1;
   /* GTK would end the process with a word for programmers. */
-  g_printerr ("openworker-desktop: %s\n",
-              _ ("There is no display here to show a window on. Run this in a graphical session, "
-                 "or do without a window: openworker --help."));
+  fprintf (stderr, "openworker-desktop: %s\n",
+           _ ("There is no display here to show a window on. Run this in a graphical session, "
+              "or do without a window: openworker --help."));
   return 1;
 }
 
