@@ -148,6 +148,7 @@ typedef struct
 {
   OwFace *face;
   guint   interrupts;
+  guint   timer; /* 0: none */
   gboolean left;
 } Leaving;
 
@@ -168,9 +169,10 @@ closed (GObject      *source,
 static gboolean
 say_what_holds (gpointer user_data)
 {
-  const Leaving *leaving = user_data;
+  Leaving *leaving = user_data;
   guint n = ow_shared_engine_get_n_running (leaving->face->engine);
 
+  leaving->timer = 0;
   if (n > 0 && !leaving->face->parks)
     g_printerr ("openworker: %u %s here; this program stays until %s. Ctrl+C parks %s and "
                 "ends it.\n", n, n == 1 ? "session of another face runs" : "sessions of other "
@@ -196,18 +198,17 @@ on_interrupt (gpointer user_data)
 static void
 leave (OwFace *face)
 {
-  Leaving leaving = { face, 0, FALSE };
-  guint timer;
+  Leaving leaving = { .face = face };
 
   if (face->engine == NULL)
     return;
   ow_output_watch (on_interrupt, &leaving);
   ow_shared_engine_close_async (face->engine, face->parks, closed, &leaving);
-  timer = g_timeout_add (SETTLE_MS, say_what_holds, &leaving);
+  leaving.timer = g_timeout_add (SETTLE_MS, say_what_holds, &leaving);
   g_main_loop_run (face->loop);
   if (leaving.left)
     g_clear_object (&face->engine);
-  g_clear_handle_id (&timer, g_source_remove);
+  g_clear_handle_id (&leaving.timer, g_source_remove);
 }
 
 int

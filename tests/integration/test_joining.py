@@ -107,8 +107,8 @@ def test_session_that_cannot_be_stored_ends(up, ordinary_user, openworker, works
     store = sqlite3.connect(workspace.data / "sessions.sqlite", isolation_level=None)
     store.execute("BEGIN IMMEDIATE")
     try:
-        done = ordinary_user.run([openworker, *argv, "--provider", "direct", "--folder", workspace.folder, "--",
-                                  "/bin/true"], timeout=40)
+        done = ordinary_user.run([openworker, *argv, "--provider", "direct",
+                                  "--folder", workspace.folder, "--", "/bin/true"], timeout=40)
     finally:
         store.execute("ROLLBACK")
         store.close()
@@ -169,6 +169,30 @@ def test_session_that_brings_the_engine_down_is_left(up, workspace):
         assert engine.run("sessions", "resume", session).returncode == 0
         assert engine.wait_end(session)["outcome"] == "done"
         assert engine.stop() == 0
+
+
+def test_bridge_that_is_cut_stays_for_others(ordinary_user, openworker, workspace):
+    """Who is the engine and whose far side is gone ends after what runs in it, and says so."""
+    pipes = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
+    host = ordinary_user.popen([openworker, "up", "--stdio"], **pipes)
+    path = workspace.runtime / "coworker/engine"
+    wait_until(path.exists, 20, "the engine")
+    with EngineClient(ordinary_user) as client:
+        script = "while ! [ -e go ]; do sleep 0.05; done; touch made"
+        params = {"folders": [str(workspace.folder)], "argv": ["/bin/sh", "-c", script],
+                  "provider": "bubblewrap"}
+        session = client.command("session.exec", params, seconds=30)["session"]
+        host.stdin.close()
+        host.stdout.close()
+        time.sleep(2)
+        assert host.poll() is None and client.command("engine.status")["running"] == 1
+        ordinary_user.write(workspace.folder / "go", "")
+        end = client.wait_event(lambda event: event["type"] == "session-ended")
+        assert (end["session"], end["outcome"]) == (session, "done")
+    assert host.wait(timeout=scaled(30)) == 0
+    said = host.stderr.read().decode()
+    assert "stays until it has ended" in said and "CRITICAL" not in said, said
+    assert (workspace.folder / "made").exists() and not path.exists()
 
 
 @root_only
