@@ -229,13 +229,15 @@ def test_model_that_does_not_answer(model, answer, word, code):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_U09_stopped_while_the_keyring_is_silent(keyring, ordinary_user, workspace, openworker, number):
+def test_U09_stopped_while_the_keyring_is_silent(keyring, ordinary_user, workspace, openworker,
+                                                 number):
     """A stop does not wait for who does not answer, and leaves no session behind."""
     env = keyring("silent").env
     with ModelServer([{"text": "Here."}]) as server:
-        run = ordinary_user.popen([openworker, "run", "--provider", "bubblewrap", "--folder", workspace.folder,
-                                   "--model", "openai:m", "--base-url", server.url, "Do it."], env=env,
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        run = ordinary_user.popen(
+            [openworker, "run", "--provider", "bubblewrap", "--folder", workspace.folder,
+             "--model", "openai:m", "--base-url", server.url, "Do it."], env=env, text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         wait_until((workspace.runtime / "coworker/engine.lock").exists, 10, "the engine")
         time.sleep(1)
         assert run.poll() is None
@@ -244,7 +246,8 @@ def test_U09_stopped_while_the_keyring_is_silent(keyring, ordinary_user, workspa
         assert run.returncode == 130 and out == "", words
         assert words == "openworker: The session was stopped before it began.\n"
         assert server.requests == []
-    assert "No sessions yet" in ordinary_user.run([openworker, "sessions", "list"], env=env).stdout
+    listed = ordinary_user.run([openworker, "sessions", "list"], env=env)
+    assert "No sessions yet" in listed.stdout
 
 
 @pytest.fixture

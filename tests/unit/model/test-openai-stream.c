@@ -396,6 +396,7 @@ test_late (void)
       g_autoptr (OwModelTurn) said = read_stream (again, strlen (again), 6, NULL, NULL);
       g_autoptr (OwModelTurn) ended = read_stream (done, strlen (done), 6, NULL, NULL);
 
+      g_assert_nonnull (cut->cut);
       g_assert_nonnull (strstr (cut->cut, "after its end"));
       check_next_request (cut);
       g_assert_cmpstr (said->cut, ==, NULL);
