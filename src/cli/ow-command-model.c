@@ -85,12 +85,10 @@ show_removed (OwFace       *face,
               const json_t *result,
               gpointer      user_data)
 {
-  g_autofree char *keyring = ow_text_visible (ow_json_get_string (result, "keyring", "none"));
+  g_autofree char *keyring = ow_text_visible (ow_json_get_string (result, "keyring", "?"));
 
   if (g_str_equal (keyring, "removed"))
     g_print ("Model %s is removed, and its key from the keyring.\n", options.name);
-  else if (g_str_equal (keyring, "none"))
-    g_print ("Model %s is removed.\n", options.name);
   else if (g_str_equal (keyring, "kept"))
     g_print ("Model %s is removed. The key stays: another model is at that address.\n",
              options.name);
