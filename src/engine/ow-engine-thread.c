@@ -451,14 +451,6 @@ ow_engine_thread_command_async (OwEngine            *engine,
   send_inside (self, command_inside, order, order_free);
 }
 
-static json_t *
-ow_engine_thread_command_finish (OwEngine      *engine,
-                                 GAsyncResult  *result,
-                                 GError       **error)
-{
-  return g_task_propagate_pointer (G_TASK (result), error);
-}
-
 static gboolean
 quit_inside (gpointer user_data)
 {
@@ -504,7 +496,6 @@ static void
 ow_engine_thread_iface_init (OwEngineInterface *iface)
 {
   iface->command_async = ow_engine_thread_command_async;
-  iface->command_finish = ow_engine_thread_command_finish;
 }
 
 static void

@@ -7,9 +7,18 @@
 
 G_DEFINE_INTERFACE (OwEngine, ow_engine, G_TYPE_OBJECT)
 
+static json_t *
+finish_task (OwEngine      *self,
+             GAsyncResult  *result,
+             GError       **error)
+{
+  return g_task_propagate_pointer (G_TASK (result), error);
+}
+
 static void
 ow_engine_default_init (OwEngineInterface *iface)
 {
+  iface->command_finish = finish_task;
   g_signal_new ("event",
                 OW_TYPE_ENGINE,
                 G_SIGNAL_RUN_LAST,

@@ -387,14 +387,6 @@ ow_local_engine_command_async (OwEngine            *engine,
                                     params, cancellable, callback, user_data);
 }
 
-static json_t *
-ow_local_engine_command_finish (OwEngine      *engine,
-                                GAsyncResult  *result,
-                                GError       **error)
-{
-  return g_task_propagate_pointer (G_TASK (result), error);
-}
-
 static void
 ow_local_engine_dispose (GObject *object)
 {
@@ -426,7 +418,6 @@ static void
 ow_local_engine_iface_init (OwEngineInterface *iface)
 {
   iface->command_async = ow_local_engine_command_async;
-  iface->command_finish = ow_local_engine_command_finish;
 }
 
 static void

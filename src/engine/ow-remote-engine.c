@@ -423,14 +423,6 @@ ow_remote_engine_command_async (OwEngine            *engine,
                        g_steal_pointer (&error));
 }
 
-static json_t *
-ow_remote_engine_command_finish (OwEngine      *engine,
-                                 GAsyncResult  *result,
-                                 GError       **error)
-{
-  return g_task_propagate_pointer (G_TASK (result), error);
-}
-
 static void
 ow_remote_engine_dispose (GObject *object)
 {
@@ -457,7 +449,6 @@ static void
 ow_remote_engine_iface_init (OwEngineInterface *iface)
 {
   iface->command_async = ow_remote_engine_command_async;
-  iface->command_finish = ow_remote_engine_command_finish;
 }
 
 static void

@@ -89,14 +89,6 @@ ow_shared_engine_command_async (OwEngine            *engine,
   begin_join (self);
 }
 
-static json_t *
-ow_shared_engine_command_finish (OwEngine      *engine,
-                                 GAsyncResult  *result,
-                                 GError       **error)
-{
-  return g_task_propagate_pointer (G_TASK (result), error);
-}
-
 /* --- the role --- */
 
 static void
@@ -583,7 +575,6 @@ static void
 ow_shared_engine_iface_init (OwEngineInterface *iface)
 {
   iface->command_async = ow_shared_engine_command_async;
-  iface->command_finish = ow_shared_engine_command_finish;
 }
 
 static void

@@ -24,6 +24,7 @@ struct _OwEngineInterface {
   void    (*command_async)  (OwEngine *self, const char *command, json_t *params,
                              GCancellable *cancellable,
                              GAsyncReadyCallback callback, gpointer user_data);
+  /* Where it is not set the result is a GTask, and what that came to. */
   json_t *(*command_finish) (OwEngine *self, GAsyncResult *result, GError **error);
 };
 
