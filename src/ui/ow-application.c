@@ -131,7 +131,10 @@ stay (OwApplication *self)
                                     "%u sessions run. The program ends when they are done.", n),
                           n);
   g_notification_set_body (notification, body);
-  g_application_send_notification (G_APPLICATION (self), "stays", notification);
+  if (g_application_get_dbus_connection (G_APPLICATION (self)) != NULL)
+    g_application_send_notification (G_APPLICATION (self), "stays", notification);
+  else
+    g_printerr ("openworker-desktop: %s\n", body);
   g_application_hold (G_APPLICATION (self));
   self->watch = g_timeout_add_seconds (WATCH_SECONDS, on_watch, self);
   gtk_widget_hide (GTK_WIDGET (self->window));
