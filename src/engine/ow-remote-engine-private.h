@@ -29,7 +29,7 @@ gboolean        ow_remote_engine_open_finish (OwRemoteEngine       *self,
 const char     *ow_remote_engine_get_id      (OwRemoteEngine       *self);
 gboolean        ow_remote_engine_is_lost     (OwRemoteEngine       *self);
 /* A command under an id of the caller's, who may send it again over another connection. @params
- * is stolen. */
+ * is stolen. It is finished by ow_engine_command_finish(). */
 void            ow_remote_engine_send_async  (OwRemoteEngine       *self,
                                               const char           *id,
                                               const char           *command,
@@ -37,7 +37,4 @@ void            ow_remote_engine_send_async  (OwRemoteEngine       *self,
                                               GCancellable         *cancellable,
                                               GAsyncReadyCallback   callback,
                                               gpointer              user_data);
-json_t         *ow_remote_engine_send_finish (OwRemoteEngine       *self,
-                                              GAsyncResult         *result,
-                                              GError              **error);
 void            ow_remote_engine_close       (OwRemoteEngine       *self);

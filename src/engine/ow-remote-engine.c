@@ -377,14 +377,6 @@ ow_remote_engine_send_async (OwRemoteEngine      *self,
     }
 }
 
-json_t *
-ow_remote_engine_send_finish (OwRemoteEngine  *self,
-                              GAsyncResult    *result,
-                              GError         **error)
-{
-  return g_task_propagate_pointer (G_TASK (result), error);
-}
-
 void
 ow_remote_engine_close (OwRemoteEngine *self)
 {
