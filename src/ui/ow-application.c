@@ -117,6 +117,13 @@ on_watch (gpointer user_data)
   return G_SOURCE_REMOVE;
 }
 
+/* Where there is nothing else that it could be said on. */
+static void
+say_on_terminal (const char *text)
+{
+  fprintf (stderr, "openworker-desktop: %s\n", text);
+}
+
 /* Without a window until nothing runs any more, or it is opened again. */
 static void
 stay (OwApplication *self)
@@ -134,7 +141,7 @@ stay (OwApplication *self)
   if (g_application_get_dbus_connection (G_APPLICATION (self)) != NULL)
     g_application_send_notification (G_APPLICATION (self), "stays", notification);
   else
-    g_printerr ("openworker-desktop: %s\n", body);
+    say_on_terminal (body);
   g_application_hold (G_APPLICATION (self));
   self->watch = g_timeout_add_seconds (WATCH_SECONDS, on_watch, self);
   gtk_widget_hide (GTK_WIDGET (self->window));
@@ -344,9 +351,8 @@ ow_application_handle_local_options (GApplication *application,
   if (gtk_init_check ())
     return -1;
   /* GTK would end the process with a word for programmers. */
-  fprintf (stderr, "openworker-desktop: %s\n",
-           _ ("There is no display here to show a window on. Run this in a graphical session, "
-              "or do without a window: openworker --help."));
+  say_on_terminal (_ ("There is no display here to show a window on. Run this in a graphical "
+                      "session, or do without a window: openworker --help."));
   return 1;
 }
 
