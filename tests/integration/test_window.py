@@ -88,7 +88,7 @@ def test_U06_press_that_comes_too_early(ordinary_user, desktop, workspace, openw
                                         openworker_desktop):
     """What was pressed before a person can have read the question answers nothing; the same
     press half a second after does."""
-    rounds = 6
+    rounds = 20
     with ModelServer([shell(f"echo {n}") for n in range(rounds)] + [{"text": "Done."}]) as server:
         window = desktop.start(openworker_desktop)
         start_session(window, workspace.folder, server)
@@ -112,9 +112,10 @@ def test_U06_press_that_comes_too_early(ordinary_user, desktop, workspace, openw
                 tried += early and abs(again[0] - x) < 20 and abs(again[1] - y) < 10
             wait_until(lambda: len(answers(ordinary_user, openworker, session)) == n + 1, 10,
                        "the answer")
-        wait_text(window, "Done.")
-    assert tried > 0, "no press was early and on the button"
-    assert answers(ordinary_user, openworker, session) == ["deny"] * rounds
+            if tried > 0:
+                break
+        assert tried > 0, "no press was early and on the button"
+        assert answers(ordinary_user, openworker, session) == ["deny"] * (n + 1)
 
 
 def test_U06_press_that_raises_the_window(ordinary_user, desktop, workspace, openworker,

@@ -115,7 +115,7 @@ HUGE = {
     "long-line": {"text": "x" * 1_000_000},
     "many-lines": {"text": "line\n" * 10_000},
     "long-word-of-marks": {"text": "\u202e" * 100_000},
-    "long-command": calls(("shell", {"command": "true " + "y" * 60_000})),
+    "long-command": calls(("shell", {"command": "true " + "y" * 60_000}), split=1000),
     "long-output": calls(("shell", {"command": "head -c 1000000 /dev/zero | tr '\\0' z"})),
     "many-lines-of-output": calls(("shell", {"command": "yes line | head -n 10000"})),
     "colours": calls(("shell", {"command": "for n in $(seq 3000); do "
