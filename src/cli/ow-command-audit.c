@@ -59,8 +59,9 @@ print_record (const json_t *record)
                                                    ow_json_get_string (event, "approval", ""))));
 }
 
-static void ask_for_records (OwFace     *face,
-                             json_int_t  from);
+static json_int_t shown_from;
+
+static void ask_for_records (OwFace *face);
 
 static void
 show_records (OwFace       *face,
@@ -68,7 +69,6 @@ show_records (OwFace       *face,
               gpointer      user_data)
 {
   const json_t *records = json_object_get (result, "records");
-  json_int_t next = ow_json_get_int (result, "next", 0);
 
   for (size_t i = 0; i < json_array_size (records); i++)
     {
@@ -77,18 +77,17 @@ show_records (OwFace       *face,
       else
         print_record (json_array_get (records, i));
     }
-  if (next > 0)
-    ask_for_records (face, next);
+  if (ow_face_has_more (face, result, &shown_from))
+    ask_for_records (face);
   else
     ow_face_finish (face, 0);
 }
 
 static void
-ask_for_records (OwFace     *face,
-                 json_int_t  from)
+ask_for_records (OwFace *face)
 {
   ow_face_command (face, "audit.show",
-                   json_pack ("{s:s*, s:I}", "session", session, "from", from), show_records,
+                   json_pack ("{s:s*, s:I}", "session", session, "from", shown_from), show_records,
                    NULL);
 }
 
@@ -112,7 +111,7 @@ ow_command_audit (OwFace  *face,
   else if (g_strcmp0 (verb, "show") == 0 && argc <= 2)
     {
       session = argc == 2 ? argv[1] : NULL;
-      ask_for_records (face, 0);
+      ask_for_records (face);
     }
   else
     ow_face_usage (face, "“audit” takes “show [SESSION]” or “verify”.");

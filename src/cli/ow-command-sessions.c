@@ -40,6 +40,7 @@ show_list (OwFace       *face,
 }
 
 static const char *shown_session; /* borrowed from argv */
+static json_int_t shown_from = 1;
 
 static void
 show_events (OwFace       *face,
@@ -47,7 +48,6 @@ show_events (OwFace       *face,
              gpointer      user_data)
 {
   const json_t *events = json_object_get (result, "events");
-  json_int_t next = ow_json_get_int (result, "next", 0);
 
   for (size_t i = 0; i < json_array_size (events); i++)
     {
@@ -67,9 +67,9 @@ show_events (OwFace       *face,
         }
       ow_transcript_print (event);
     }
-  if (next > 0)
+  if (ow_face_has_more (face, result, &shown_from))
     ow_face_command (face, "session.show", json_pack ("{s:s, s:I}", "session", shown_session,
-                                                      "from", next), show_events, NULL);
+                                                      "from", shown_from), show_events, NULL);
   else
     ow_face_finish (face, 0);
 }

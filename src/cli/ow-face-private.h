@@ -29,6 +29,13 @@ void     ow_face_finish    (OwFace        *face,
  * has ended already. */
 void     ow_face_fail      (OwFace        *face,
                             const GError  *error);
+/* The same for an answer that is none to what was asked. */
+void     ow_face_fail_data (OwFace        *face);
+/* Whether @result says that there is more than came from @from on, which is then raised. An
+ * engine that does not get on is not asked forever: that ends the face. */
+gboolean ow_face_has_more  (OwFace        *face,
+                            const json_t  *result,
+                            json_int_t    *from);
 /* The same for a mistake in the command line, with a pointer to --help. */
 void     ow_face_usage     (OwFace        *face,
                             const char    *format,

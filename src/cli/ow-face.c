@@ -34,6 +34,34 @@ ow_face_fail (OwFace       *face,
 }
 
 void
+ow_face_fail_data (OwFace *face)
+{
+  g_autoptr (GError) error = NULL;
+
+  ow_error_set (&error, OW_ERROR_DATA, "The engine's answer cannot be used",
+                "it is not what was asked for", NULL);
+  ow_face_fail (face, error);
+}
+
+gboolean
+ow_face_has_more (OwFace       *face,
+                  const json_t *result,
+                  json_int_t   *from)
+{
+  json_int_t next = ow_json_get_int (result, "next", 0);
+
+  if (next == 0)
+    return FALSE;
+  if (next <= *from)
+    {
+      ow_face_fail_data (face);
+      return FALSE;
+    }
+  *from = next;
+  return TRUE;
+}
+
+void
 ow_face_usage (OwFace     *face,
                const char *format,
                ...)

@@ -157,6 +157,12 @@ take_loaded (OwWatch      *self,
           ow_face_fail (self->face, error);
           return FALSE;
         }
+      if (g_strcmp0 (ow_event_get_session (event), self->session) != 0 ||
+          ow_event_get_seq (event) > self->next)
+        {
+          ow_face_fail_data (self->face);
+          return FALSE;
+        }
       if (ow_event_get_seq (event) < self->next)
         continue;
       self->next = ow_event_get_seq (event) + 1;
@@ -171,12 +177,12 @@ on_loaded (OwFace       *face,
            gpointer      user_data)
 {
   OwWatch *self = user_data;
-  json_int_t next = ow_json_get_int (result, "next", 0);
+  json_int_t from = (json_int_t) self->next;
 
   if (!take_loaded (self, json_object_get (result, "events")))
     return;
   self->loading = FALSE;
-  if (next > 0 && (guint64) next >= self->next)
+  if (ow_face_has_more (self->face, result, &from))
     {
       load (self);
       return;

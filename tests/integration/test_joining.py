@@ -81,12 +81,12 @@ def test_lost_lock_leaves_the_place_to_the_next(up, ordinary_user, openworker, w
                                   ["run", "--folder", "FOLDER", "task"],
                                   ["sandbox", "exec", "--folder", "FOLDER", "--provider", "direct", "--", "true"],
                                   ["attach", "0123456789abcdef"]], ids=["run", "run-asks", "exec", "attach"])
-def test_interrupt_while_an_engine_says_nothing(ordinary_user, openworker, workspace, argv, number):
+def test_interrupt_while_nobody_answers(ordinary_user, openworker, workspace, argv, number):
     """Nothing was begun, so there is nothing to be stopped first."""
     argv = [str(workspace.folder) if word == "FOLDER" else word for word in argv]
     with FakeEngine(ordinary_user, hello=None):
-        face = ordinary_user.popen([openworker, *argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE)
+        face = ordinary_user.popen([openworker, *argv], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         time.sleep(1)
         begin = time.monotonic()
         face.send_signal(number)
@@ -193,6 +193,33 @@ def test_bridge_that_is_cut_stays_for_others(ordinary_user, openworker, workspac
     said = host.stderr.read().decode()
     assert "stays until it has ended" in said and "CRITICAL" not in said, said
     assert (workspace.folder / "made").exists() and not path.exists()
+
+
+def event(session, seq, kind="notice", **members):
+    return {"seq": seq, "time": "2026-01-31T09:00:00.123Z", "session": session, "type": kind,
+            **(members or {"text": "FALSE"})}
+
+
+ENDED = event("aaaa", 2, "session-ended", outcome="done", exit=0)
+LIES = {"no-progress": {"events": [], "records": [], "next": 1},
+        "back": {"events": [event("aaaa", 1)], "records": [], "next": -7},
+        "other-session": {"events": [event("bbbb", 1), ENDED]},
+        "gap": {"events": [event("aaaa", 5), event("aaaa", 1), ENDED]}}
+ASKS = [["attach", "aaaa"], ["sessions", "show", "aaaa"], ["audit", "show"]]
+ROWS = [(name, argv) for name in LIES for argv in ASKS
+        if argv[0] == "attach" or name in ("no-progress", "back")]
+
+
+@pytest.mark.parametrize("name,argv", ROWS, ids=[f"{name}-{argv[0]}" for name, argv in ROWS])
+def test_pages_of_an_engine_that_lies(ordinary_user, openworker, name, argv):
+    """It is not asked forever, and what is of another session or has gaps is not shown."""
+    def second(params):
+        return {**LIES[name], "next": 1} if params.get("from", 0) > 1 else {**LIES[name], "next": 2}
+    answer = second if name == "no-progress" and argv[0] == "audit" else LIES[name]
+    with FakeEngine(ordinary_user, {"session.show": answer, "audit.show": answer}):
+        done = ordinary_user.run([openworker, *argv], timeout=20)
+    said(done, 1, "The engine's answer cannot be used")
+    assert "FALSE" not in done.stdout or name == "back"
 
 
 @root_only
