@@ -66,7 +66,8 @@ may_be_engine (OwFaceKind kind)
   return kind == OW_FACE_WINDOW || kind == OW_FACE_COMMAND || kind == OW_FACE_UP;
 }
 
-/* The lock is ours, so there is no engine: TRUE, the search is over. */
+/* The lock is ours, or there never was one (-1), so there is no engine: TRUE, the search is
+ * over. */
 static gboolean
 use_lock (GTask *task,
           int    lock)
@@ -84,7 +85,8 @@ use_lock (GTask *task,
           return TRUE;
         }
     }
-  close (lock);
+  if (lock >= 0)
+    close (lock);
   if (error == NULL && g_get_monotonic_time () < search->grace_us)
     return FALSE;
   if (error == NULL && search->kind == OW_FACE_VISITOR)
@@ -131,6 +133,9 @@ try_once (GTask *task)
   /* Whoever may not be the engine asks first, so as to hold the lock only where nobody is. */
   if (!may_be_engine (search->kind) && try_client (task))
     return TRUE;
+  /* A look around leaves nothing behind. */
+  if (!may_be_engine (search->kind) && !g_file_test (search->place->lock, G_FILE_TEST_EXISTS))
+    return use_lock (task, -1);
   lock = ow_engine_place_lock (search->place, &error);
   if (error != NULL)
     {
@@ -174,7 +179,7 @@ ow_engine_join_async (OwFaceKind           kind,
   search->until_us = until_us;
   search->grace_us = again ? g_get_monotonic_time () + GRACE_US : 0;
   g_task_set_task_data (task, search, search_free);
-  search->place = ow_engine_place_new (&error);
+  search->place = ow_engine_place_new (may_be_engine (kind), &error);
   if (search->place == NULL && kind == OW_FACE_VISITOR)
     {
       g_clear_error (&error);

@@ -15,8 +15,10 @@ typedef struct
   char *socket; /* (owned) path of the socket */
 } OwEnginePlace;
 
-/* Creates the folder. A path that no socket can have is OW_ERROR_REFUSED. */
-OwEnginePlace *ow_engine_place_new     (GError              **error);
+/* Makes the folder where it is not there and @create is TRUE. A path that no socket can have is
+ * OW_ERROR_REFUSED. */
+OwEnginePlace *ow_engine_place_new     (gboolean              create,
+                                        GError              **error);
 void           ow_engine_place_free    (OwEnginePlace        *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (OwEnginePlace, ow_engine_place_free)
 

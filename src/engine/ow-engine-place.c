@@ -30,7 +30,8 @@ ow_engine_place_free (OwEnginePlace *self)
 }
 
 OwEnginePlace *
-ow_engine_place_new (GError **error)
+ow_engine_place_new (gboolean   create,
+                     GError  **error)
 {
   g_autoptr (OwEnginePlace) self = g_new0 (OwEnginePlace, 1);
   const struct sockaddr_un room;
@@ -47,7 +48,8 @@ ow_engine_place_new (GError **error)
                      "bytes that one can have: %s", (int) sizeof room.sun_path - 1, shown);
       return NULL;
     }
-  if (!ow_paths_ensure (self->dir, error))
+  if ((create || g_file_test (self->dir, G_FILE_TEST_EXISTS)) &&
+      !ow_paths_ensure (self->dir, error))
     return NULL;
   return g_steal_pointer (&self);
 }

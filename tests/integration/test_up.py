@@ -79,9 +79,12 @@ def test_second_engine_is_refused(up, ordinary_user, openworker, number):
 def test_engines_of_two_accounts_do_not_meet(up, workspace, openworker):
     """A directory that is another one's is not used: each finds its own place or says why not."""
     engine = up()
-    done = subprocess.run([openworker, "status"], env={"PATH": os.environ["PATH"], "HOME": "/nonexistent",
-                          "XDG_RUNTIME_DIR": str(workspace.runtime), "LC_ALL": "C.UTF-8"},
+    home = workspace.path / "elsewhere"
+    done = subprocess.run([openworker, "status"],
+                          env={"PATH": os.environ["PATH"], "HOME": str(home), "LC_ALL": "C.UTF-8",
+                               "XDG_RUNTIME_DIR": str(workspace.runtime)},
                           capture_output=True, text=True, timeout=scaled(30), check=False)
+    assert not home.exists(), "a look around left something behind"
     if os.geteuid() == engine.account.uid:
         assert done.returncode == 0
     else:

@@ -250,7 +250,7 @@ set_up (Fixture       *fixture,
 {
   g_autoptr (GError) error = NULL;
 
-  fixture->place = ow_engine_place_new (&error);
+  fixture->place = ow_engine_place_new (TRUE, &error);
   g_assert_no_error (error);
   fixture->lock = ow_engine_place_lock (fixture->place, &error);
   fixture->listener = ow_engine_place_listen (fixture->place, &error);

@@ -85,7 +85,7 @@ set_up (Fixture       *fixture,
   g_autofree char *line = NULL;
   int fd;
 
-  fixture->place = ow_engine_place_new (&error);
+  fixture->place = ow_engine_place_new (TRUE, &error);
   g_assert_no_error (error);
   fd = ow_engine_place_listen (fixture->place, &error);
   g_assert_no_error (error);
@@ -302,7 +302,7 @@ static void
 test_lock (void)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (OwEnginePlace) place = ow_engine_place_new (&error);
+  g_autoptr (OwEnginePlace) place = ow_engine_place_new (TRUE, &error);
   int one = ow_engine_place_lock (place, &error);
   int two;
 
@@ -322,7 +322,7 @@ static void
 test_leave (void)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (OwEnginePlace) place = ow_engine_place_new (&error);
+  g_autoptr (OwEnginePlace) place = ow_engine_place_new (TRUE, &error);
   int one = ow_engine_place_lock (place, &error);
   int socket_one = ow_engine_place_listen (place, &error);
   int two;
