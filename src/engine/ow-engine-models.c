@@ -79,9 +79,11 @@ ow_engine_models_add (OwLocalEngine *self,
   g_autofree char *address = NULL;
   g_autoptr (OwModelSettings) settings = read_settings (params, &error);
   const char *key = ow_json_get_string (params, "key", NULL);
+  g_autoptr (OwConfig) config = NULL;
   Adding *adding;
 
-  if (settings == NULL ||
+  /* Settings that are broken are told in the same way by every command. */
+  if (settings == NULL || (config = ow_local_engine_load_config (&error)) == NULL ||
       (key != NULL && !ow_keys_check (key, &error)) ||
       !ow_config_add_model (path, settings, &error))
     {
