@@ -153,11 +153,42 @@ keyring_end (Keyring *self)
   end_process (&self->keyring);
 }
 
+/* Every thread of the process: one that runs on for a moment may still answer. */
+static gboolean
+is_stopped (const char *pid)
+{
+  g_autofree char *tasks = g_build_filename ("/proc", pid, "task", NULL);
+  g_autoptr (GDir) dir = g_dir_open (tasks, 0, NULL);
+  const char *name;
+
+  g_assert_nonnull (dir);
+  while ((name = g_dir_read_name (dir)) != NULL)
+    {
+      g_autofree char *path = g_build_filename (tasks, name, "stat", NULL);
+      g_autofree char *text = NULL;
+      const char *state;
+
+      if (!g_file_get_contents (path, &text, NULL, NULL))
+        continue;
+      state = strrchr (text, ')');
+      if (state == NULL || state[1] != ' ' || state[2] != 'T')
+        return FALSE;
+    }
+  return TRUE;
+}
+
 void
 keyring_signal (Keyring *self,
                 int      signal)
 {
+  const char *pid = g_subprocess_get_identifier (self->keyring);
+
   g_subprocess_send_signal (self->keyring, signal);
+  for (guint i = 0; signal == SIGSTOP && !is_stopped (pid); i++)
+    {
+      g_assert_cmpuint (i, <, 10000);
+      g_usleep (1000);
+    }
 }
 
 void
