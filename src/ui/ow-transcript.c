@@ -457,7 +457,7 @@ describe_end (const char *outcome)
   if (g_strcmp0 (outcome, "stopped") == 0)
     return _ ("The session was stopped.");
   if (g_strcmp0 (outcome, "parked") == 0)
-    return _ ("The session waits: the program ended before it was done.");
+    return _ ("The session waits, because the program ended. It goes on when you write.");
   if (g_strcmp0 (outcome, "interrupted") == 0)
     return _ ("The session was interrupted: the program was killed.");
   if (g_strcmp0 (outcome, "refused") == 0)

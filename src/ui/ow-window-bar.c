@@ -8,7 +8,6 @@
 #include "ow-words-private.h"
 
 #define BAR_CHARS 600
-#define NAME_CHARS 60
 
 static void
 set_bar (OwWindow       *self,
@@ -54,24 +53,6 @@ ow_window_update_bar (OwWindow *self)
     set_bar (self, GTK_MESSAGE_WARNING, self->key_problem, self->key_problem != NULL);
 }
 
-static char *
-describe_key (const json_t *model)
-{
-  g_autofree char *name = ow_words_line (ow_json_get_string (model, "name", ""), NAME_CHARS);
-  const char *key = ow_json_get_string (model, "key", "");
-
-  if (g_strcmp0 (key, "locked") == 0)
-    return g_strdup_printf (_ ("The key of the model “%s” cannot be read: the keyring is "
-                               "locked. Unlock it, then try again."), name);
-  if (g_strcmp0 (key, "silent") == 0)
-    return g_strdup_printf (_ ("The key of the model “%s” cannot be read: the keyring does not "
-                               "answer."), name);
-  if (g_strcmp0 (key, "absent") == 0)
-    return g_strdup_printf (_ ("The key of the model “%s” cannot be read: this session has no "
-                               "keyring."), name);
-  return NULL;
-}
-
 static void
 on_models (GObject      *source,
            GAsyncResult *result,
@@ -85,7 +66,13 @@ on_models (GObject      *source,
   if (value != NULL)
     g_clear_pointer (&self->key_problem, g_free);
   for (size_t i = 0; self->key_problem == NULL && i < json_array_size (models); i++)
-    self->key_problem = describe_key (json_array_get (models, i));
+    {
+      const json_t *model = json_array_get (models, i);
+
+      self->key_problem = ow_words_key (ow_json_get_string (model, "name", ""),
+                                        ow_json_get_string (model, "base_url", ""),
+                                        ow_json_get_string (model, "key", ""));
+    }
   json_decref (value);
   if (!g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
     ow_window_update_bar (self);

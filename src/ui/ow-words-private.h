@@ -22,6 +22,9 @@ char       *ow_words_day          (const char *time, GDateTime *now);
 /* What stands below a session's title. */
 char       *ow_words_state        (const char *state, const char *level, gboolean working,
                                    gboolean waiting, const char *started, GDateTime *now);
+/* Why the key of a model cannot be read, or NULL where it can, or where none is needed: at an
+ * address on this machine. */
+char       *ow_words_key          (const char *model, const char *base_url, const char *key);
 /* Foreign text on one line: visible, without newlines and tabs, at most @max_chars. */
 char       *ow_words_line         (const char *text, gsize max_chars);
 /* "~/src/dates (read-write)". */

@@ -7,10 +7,12 @@
 
 #include <glib/gi18n.h>
 
+#include "base/ow-http.h"
 #include "base/ow-text.h"
 #include "events/ow-level.h"
 
 #define PATH_CHARS 200
+#define MODEL_CHARS 60
 
 const char *
 ow_words_level (const char *text)
@@ -138,10 +140,34 @@ ow_words_state (const char *state,
   day = ow_words_day (started, now);
   if (g_strcmp0 (state, "failed") == 0 || g_strcmp0 (state, "refused") == 0)
     return *day != '\0' ? g_strdup_printf (_ ("%s · failed"), day) : g_strdup (_ ("Failed"));
-  if (g_strcmp0 (state, "interrupted") == 0 || g_strcmp0 (state, "parked") == 0)
+  if (g_strcmp0 (state, "parked") == 0)
+    return *day != '\0' ? g_strdup_printf (_ ("%s · waits"), day) : g_strdup (_ ("Waits"));
+  if (g_strcmp0 (state, "interrupted") == 0)
     return *day != '\0' ? g_strdup_printf (_ ("%s · interrupted"), day)
                         : g_strdup (_ ("Interrupted"));
   return g_steal_pointer (&day);
+}
+
+char *
+ow_words_key (const char *model,
+              const char *base_url,
+              const char *key)
+{
+  g_autofree char *name = NULL;
+
+  if (ow_http_url_is_loopback (base_url))
+    return NULL;
+  name = ow_words_line (model, MODEL_CHARS);
+  if (g_strcmp0 (key, "locked") == 0)
+    return g_strdup_printf (_ ("The key of the model “%s” cannot be read: the keyring is "
+                               "locked. Unlock it, then try again."), name);
+  if (g_strcmp0 (key, "silent") == 0)
+    return g_strdup_printf (_ ("The key of the model “%s” cannot be read: the keyring does not "
+                               "answer."), name);
+  if (g_strcmp0 (key, "absent") == 0)
+    return g_strdup_printf (_ ("The key of the model “%s” cannot be read: this session has no "
+                               "keyring."), name);
+  return NULL;
 }
 
 char *

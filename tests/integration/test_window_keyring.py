@@ -69,6 +69,17 @@ def test_U09_window_comes_up_and_says_so(ordinary_user, workspace, desktop, sile
     assert window.process.returncode == 0
 
 
+def test_U09_nothing_is_said_of_a_key_that_nobody_needs(ordinary_user, workspace, desktop, silent,
+                                                        openworker_desktop):
+    """A model on this machine needs none; the second one shows that the keys were looked at."""
+    add_model(ordinary_user, workspace, "near", "http://127.0.0.1:9/v1")
+    add_model(ordinary_user, workspace, "far", "https://models.invalid/v1")
+    window = desktop.start(openworker_desktop)
+    wait_text(window, "The key of the model “far” cannot be read")
+    assert not window.has(contains="“near”", role="label")
+    window.stop()
+
+
 def test_U09_session_that_needs_the_key_is_refused(ordinary_user, workspace, desktop, silent,
                                                    openworker_desktop):
     add_model(ordinary_user, workspace, "far", "https://models.invalid/v1")

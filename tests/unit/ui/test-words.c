@@ -94,7 +94,7 @@ test_states (void)
     { "failed", FALSE, FALSE, "Today · failed" },
     { "refused", FALSE, FALSE, "Today · failed" },
     { "interrupted", FALSE, FALSE, "Today · interrupted" },
-    { "parked", FALSE, FALSE, "Today · interrupted" },
+    { "parked", FALSE, FALSE, "Today · waits" },
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (CASES); i++)
@@ -103,6 +103,57 @@ test_states (void)
                                                CASES[i].waiting, time, now);
 
       g_assert_cmpstr (words, ==, CASES[i].words);
+    }
+}
+
+/* Without a day, as that of a row that has none, the state says it alone. */
+static void
+test_states_without_a_day (void)
+{
+  g_autoptr (GDateTime) now = g_date_time_new_now_utc ();
+  static const struct { const char *state; const char *words; } CASES[] = {
+    { "failed", "Failed" }, { "refused", "Failed" }, { "interrupted", "Interrupted" },
+    { "parked", "Waits" }, { "done", "" },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (CASES); i++)
+    {
+      g_autofree char *words = ow_words_state (CASES[i].state, NULL, FALSE, FALSE, NULL, now);
+
+      g_assert_cmpstr (words, ==, CASES[i].words);
+    }
+}
+
+/* Only where a key is needed and cannot be read. */
+static void
+test_keys (void)
+{
+  static const char * const HERE[] = {
+    "http://127.0.0.1:11434/v1", "http://localhost:8080/v1", "http://[::1]:8080/v1",
+    "https://127.0.0.1/v1",
+  };
+  static const char * const ELSEWHERE[] = {
+    "https://models.invalid/v1", "http://127.0.0.1.models.invalid/v1",
+    "https://models.invalid/127.0.0.1", "http://localhost.models.invalid/v1", "",
+  };
+  static const struct { const char *key; const char *words; } BAD[] = {
+    { "locked", "The key of the model “work” cannot be read: the keyring is locked. Unlock it, "
+      "then try again." },
+    { "silent", "The key of the model “work” cannot be read: the keyring does not answer." },
+    { "absent", "The key of the model “work” cannot be read: this session has no keyring." },
+    { "keyring", NULL }, { "environment", NULL }, { "none", NULL }, { "", NULL },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (BAD); i++)
+    {
+      for (guint at = 0; at < G_N_ELEMENTS (HERE); at++)
+        g_assert_null (ow_words_key ("work", HERE[at], BAD[i].key));
+      for (guint at = 0; at < G_N_ELEMENTS (ELSEWHERE); at++)
+        {
+          g_autofree char *words = ow_words_key ("work", ELSEWHERE[at], BAD[i].key);
+
+          g_assert_cmpstr (words, ==, BAD[i].words);
+        }
     }
 }
 
@@ -171,6 +222,8 @@ main (int    argc,
   g_test_add_func ("/words/durations", test_durations);
   g_test_add_func ("/words/days", test_days);
   g_test_add_func ("/words/states", test_states);
+  g_test_add_func ("/words/states-without-a-day", test_states_without_a_day);
+  g_test_add_func ("/words/U09/keys", test_keys);
   g_test_add_func ("/words/U08/lines", test_lines);
   g_test_add_func ("/words/folders", test_folders);
   g_test_add_func ("/words/outcomes", test_outcomes);
