@@ -13,11 +13,13 @@ struct _OwSessionFeed
   OwSessionFacts *facts;       /* (owned) */
   GCancellable   *cancellable; /* (owned) */
   char           *error;       /* (owned) (nullable) */
+  OwEvent        *end;         /* (owned) (nullable) without a number, until it stands behind the rest */
   guint64         last;        /* the number of the last event taken */
   guint64         seen;        /* the highest number that was heard of */
   gboolean        asking;
   gboolean        again;       /* ask once more when this answer is there */
   gboolean        loaded;      /* was read to its end once */
+  gboolean        end_told;
 };
 
 static guint changed_signal;
@@ -34,8 +36,9 @@ take (OwSessionFeed *self,
   guint64 seq = ow_event_get_seq (event);
 
   self->seen = MAX (self->seen, seq);
-  /* A live piece of what is not shown yet would stand in front of it. An end without a
-   * number is one that could not be stored: it is the last there is. */
+  if (ow_session_feed_goes_on (event, self->end))
+    g_clear_pointer (&self->end, ow_event_unref);
+  /* A live piece of what is not shown yet would stand in front of it. */
   if (seq == 0 && !self->loaded)
     return FALSE;
   if (seq != 0 && seq != self->last + 1)
@@ -44,6 +47,49 @@ take (OwSessionFeed *self,
   self->last = MAX (self->last, seq);
   ow_transcript_add (self->transcript, event);
   return ow_session_facts_add (self->facts, event);
+}
+
+gboolean
+ow_session_feed_is_unstored_end (OwEvent *event)
+{
+  return ow_event_get_kind (event) == OW_EVENT_SESSION_ENDED && ow_event_get_seq (event) == 0;
+}
+
+gboolean
+ow_session_feed_goes_on (OwEvent *event,
+                         OwEvent *end)
+{
+  OwEventType kind = ow_event_get_kind (event);
+
+  return end != NULL && (kind == OW_EVENT_SESSION_STARTED || kind == OW_EVENT_SESSION_RESUMED) &&
+         ow_event_get_time (event) > ow_event_get_time (end);
+}
+
+/* It is the last there is, behind all that has a number. Where that cannot be read, it is told
+ * now, and once more behind what can be read later. */
+static void
+show_end (OwSessionFeed *self)
+{
+  g_autoptr (OwEvent) end = NULL;
+
+  if (self->end == NULL || self->asking ||
+      (!self->loaded && (self->error == NULL || self->end_told)))
+    return;
+  self->end_told = TRUE;
+  end = self->loaded ? g_steal_pointer (&self->end) : ow_event_ref (self->end);
+  ow_transcript_add (self->transcript, end);
+  if (ow_session_facts_add (self->facts, end))
+    g_signal_emit (self, changed_signal, 0);
+}
+
+void
+ow_session_feed_end (OwSessionFeed *self,
+                     OwEvent       *end)
+{
+  g_clear_pointer (&self->end, ow_event_unref);
+  self->end = ow_event_ref (end);
+  self->end_told = FALSE;
+  show_end (self);
 }
 
 static void
@@ -55,6 +101,11 @@ on_event (OwEngine *engine,
 
   if (g_strcmp0 (ow_event_get_session (event), self->session) != 0)
     return;
+  if (ow_session_feed_is_unstored_end (event))
+    {
+      ow_session_feed_end (self, event);
+      return;
+    }
   if (take (self, event))
     g_signal_emit (self, changed_signal, 0);
   if (self->seen > self->last)
@@ -116,6 +167,7 @@ on_shown (GObject      *source,
   g_signal_emit (self, changed_signal, 0);
   if (self->again)
     ask (self);
+  show_end (self);
 }
 
 static void
@@ -163,6 +215,7 @@ ow_session_feed_finalize (GObject *object)
   OwSessionFeed *self = OW_SESSION_FEED (object);
 
   g_clear_object (&self->cancellable);
+  g_clear_pointer (&self->end, ow_event_unref);
   g_clear_object (&self->transcript);
   g_clear_pointer (&self->facts, ow_session_facts_free);
   g_free (self->session);

@@ -8,12 +8,15 @@
 #include "ow-words-private.h"
 
 #define TITLE_CHARS 120
+#define PROBLEM_CHARS 300
 
 struct _OwSessionItem
 {
   GObject   parent_instance;
 
   char     *id;        /* (owned) */
+  json_t   *row;       /* (owned) */
+  char     *problem;   /* (owned) (nullable) */
   char     *title;     /* (owned) */
   char     *subtitle;  /* (owned) */
   char     *icon_name; /* (owned) */
@@ -55,6 +58,8 @@ ow_session_item_finalize (GObject *object)
 {
   OwSessionItem *self = OW_SESSION_ITEM (object);
 
+  json_decref (self->row);
+  g_free (self->problem);
   g_free (self->id);
   g_free (self->title);
   g_free (self->subtitle);
@@ -115,29 +120,68 @@ icon_of (const char *state,
   return "object-select-symbolic";
 }
 
-void
-ow_session_item_update (OwSessionItem *self,
-                        const json_t  *row)
+/* Takes @state. */
+static char *
+add_problem (const char *problem,
+             char       *state)
 {
+  g_autofree char *taken = state;
+  g_autofree char *line = ow_words_line (problem, PROBLEM_CHARS);
+
+  /* Translators: that a session failed, and why */
+  return *line != '\0' ? g_strdup_printf (_ ("%s: %s"), taken, line) : g_steal_pointer (&taken);
+}
+
+static void
+show (OwSessionItem *self)
+{
+  const json_t *row = self->row;
   const char *state = ow_json_get_string (row, "state", "");
   const json_t *count = json_object_get (row, "waiting");
   gboolean waiting = json_is_true (count) || json_integer_value (count) > 0;
+  g_autofree char *words = NULL;
   g_autoptr (GDateTime) now = g_date_time_new_now_local ();
   char *title = ow_words_line (ow_json_get_string (row, "title", ""), TITLE_CHARS);
 
   self->working = ow_json_get_bool (row, "working", g_strcmp0 (state, "running") == 0);
+  if (self->problem != NULL)
+    {
+      state = "failed";
+      self->working = FALSE;
+      waiting = FALSE;
+    }
   if (*title == '\0')
     {
       g_free (title);
       title = g_strdup (_ ("Session without a title"));
     }
   set (self, &self->title, title, PROP_TITLE);
-  set (self, &self->subtitle,
-       ow_words_state (state, ow_json_get_string (row, "level", NULL), self->working, waiting,
-                       ow_json_get_string (row, "started", NULL), now),
-       PROP_SUBTITLE);
+  words = ow_words_state (state, ow_json_get_string (row, "level", NULL), self->working, waiting,
+                          ow_json_get_string (row, "started", NULL), now);
+  if (self->problem != NULL)
+    words = add_problem (self->problem, words);
+  set (self, &self->subtitle, g_steal_pointer (&words), PROP_SUBTITLE);
   set (self, &self->icon_name, g_strdup (icon_of (state, self->working, waiting)),
        PROP_ICON_NAME);
+}
+
+void
+ow_session_item_update (OwSessionItem *self,
+                        const json_t  *row)
+{
+  json_decref (self->row);
+  self->row = json_deep_copy (row);
+  show (self);
+}
+
+void
+ow_session_item_set_problem (OwSessionItem *self,
+                             const char    *problem)
+{
+  if (g_strcmp0 (self->problem, problem) == 0)
+    return;
+  ow_words_set (&self->problem, problem);
+  show (self);
 }
 
 OwSessionItem *

@@ -3,8 +3,12 @@
 
 #include "ow-session-list-private.h"
 
+#include "ow-session-feed-private.h"
+
 /* Events come in bursts; the list is asked for once after each. */
 #define REFRESH_MS 250
+/* Ends without a number that are kept in mind. */
+#define MAX_ENDS 256
 
 struct _OwSessionList
 {
@@ -12,6 +16,7 @@ struct _OwSessionList
 
   OwEngine     *engine;      /* (owned) (nullable) */
   GPtrArray    *items;       /* (owned) of (owned) OwSessionItem */
+  GHashTable   *ends;        /* (owned) session → (owned) OwEvent: its end, which is not stored */
   GCancellable *cancellable; /* (owned) */
   char         *error;       /* (owned) (nullable) */
   guint         timer;       /* source id, 0 when none */
@@ -82,6 +87,17 @@ replace_items (OwSessionList *self,
                                 items->len - front - back);
 }
 
+/* The store has a session that could not be stored as one that runs, for good. */
+static void
+show_end (OwSessionList *self,
+          OwSessionItem *item)
+{
+  OwEvent *end = ow_session_list_get_end (self, ow_session_item_get_id (item));
+  const char *message = end == NULL ? NULL : ow_event_get_string (end, "message");
+
+  ow_session_item_set_problem (item, end == NULL || message != NULL ? message : "");
+}
+
 void
 ow_session_list_set_rows (OwSessionList *self,
                           const json_t  *rows)
@@ -106,7 +122,11 @@ ow_session_list_set_rows (OwSessionList *self,
         continue;
       if (item != NULL)
         ow_session_item_update (item, row);
+      /* Stored after all. */
+      if (g_strcmp0 (ow_json_get_string (row, "state", ""), "running") != 0)
+        g_hash_table_remove (self->ends, id);
       g_ptr_array_add (items, item != NULL ? g_object_ref (item) : ow_session_item_new (row));
+      show_end (self, items->pdata[items->len - 1]);
     }
   replace_items (self, items);
 }
@@ -158,6 +178,28 @@ on_timer (gpointer user_data)
   return G_SOURCE_REMOVE;
 }
 
+/* Whether or not the list can still be asked for. */
+static void
+take_end (OwSessionList *self,
+          OwEvent       *event)
+{
+  const char *session = ow_event_get_session (event);
+  guint position = ow_session_list_find (self, session);
+
+  if (ow_session_feed_is_unstored_end (event))
+    {
+      if (g_hash_table_size (self->ends) >= MAX_ENDS)
+        g_hash_table_remove_all (self->ends);
+      g_hash_table_insert (self->ends, g_strdup (session), ow_event_ref (event));
+    }
+  else if (ow_session_feed_goes_on (event, ow_session_list_get_end (self, session)))
+    g_hash_table_remove (self->ends, session);
+  else
+    return;
+  if (position != G_MAXUINT)
+    show_end (self, self->items->pdata[position]);
+}
+
 static void
 on_event (OwEngine *engine,
           OwEvent  *event,
@@ -165,6 +207,7 @@ on_event (OwEngine *engine,
 {
   OwSessionList *self = user_data;
 
+  take_end (self, event);
   switch (ow_event_get_kind (event))
     {
     case OW_EVENT_SESSION_STARTED:
@@ -212,6 +255,7 @@ ow_session_list_finalize (GObject *object)
   OwSessionList *self = OW_SESSION_LIST (object);
 
   g_clear_object (&self->cancellable);
+  g_hash_table_unref (self->ends);
   g_ptr_array_unref (self->items);
   g_free (self->error);
 
@@ -235,6 +279,8 @@ static void
 ow_session_list_init (OwSessionList *self)
 {
   self->items = g_ptr_array_new_with_free_func (g_object_unref);
+  self->ends = g_hash_table_new_full (g_str_hash, g_str_equal, g_free,
+                                      (GDestroyNotify) ow_event_unref);
   self->cancellable = g_cancellable_new ();
 }
 
@@ -261,6 +307,13 @@ const char *
 ow_session_list_get_error (OwSessionList *self)
 {
   return self->error;
+}
+
+OwEvent *
+ow_session_list_get_end (OwSessionList *self,
+                         const char    *session)
+{
+  return g_hash_table_lookup (self->ends, session);
 }
 
 guint

@@ -106,10 +106,14 @@ static void
 set_feed (OwWindow   *self,
           const char *session)
 {
+  OwEvent *end = session == NULL ? NULL : ow_session_list_get_end (self->list, session);
+
   drop_feed (self);
   if (session != NULL)
     {
       self->feed = ow_session_feed_new (OW_ENGINE (self->engine), session);
+      if (end != NULL)
+        ow_session_feed_end (self->feed, end);
       g_signal_connect_object (self->feed, "changed", G_CALLBACK (show_session), self,
                                G_CONNECT_SWAPPED);
     }

@@ -2,6 +2,7 @@
  * SPDX-FileCopyrightText: The OpenWorker authors */
 
 #include <glib.h>
+#include <string.h>
 
 #include "events/ow-event-list.h"
 #include "ow-session-feed-private.h"
@@ -264,6 +265,137 @@ test_close (void)
   g_assert_null (feed);
 }
 
+static OwEvent *
+make_end (void)
+{
+  return ow_event_new (OW_EVENT_SESSION_ENDED, "s",
+                       json_pack ("{s:s, s:i, s:s}", "outcome", "failed", "exit", 1, "message",
+                                  "The disk is full."));
+}
+
+/* The end is the last that stands there, @times in all, and the session does not work. */
+static void
+check_end (OwSessionFeed *feed,
+           TestEngine    *engine,
+           guint          times)
+{
+  GListModel *model = G_LIST_MODEL (ow_session_feed_get_transcript (feed));
+  OwSessionFacts *facts = ow_session_feed_get_facts (feed);
+  guint n = g_list_model_get_n_items (model);
+  g_autoptr (OwTranscriptItem) last = g_list_model_get_item (model, n - 1);
+  guint found = 0;
+
+  for (guint i = 0; i < n; i++)
+    {
+      g_autoptr (OwTranscriptItem) item = g_list_model_get_item (model, i);
+
+      found += strstr (item->text->str, "The disk is full.") != NULL;
+    }
+  g_assert_cmpuint (found, ==, times);
+  g_assert_cmpuint (n, ==, ow_event_list_get_n (engine->events) + times);
+  g_assert_cmpstr (last->text->str, ==, "The session failed. The disk is full.");
+  g_assert_cmpint (last->tone, ==, OW_TONE_ERROR);
+  g_assert_false (facts->working);
+  g_assert_true (facts->ended);
+}
+
+static void
+say (TestEngine *self,
+     gboolean    heard)
+{
+  g_autoptr (OwEvent) event = NULL;
+
+  event = ow_event_list_append (self->events, OW_EVENT_USER_MESSAGE,
+                                json_pack ("{s:s}", "text", "Do it."), NULL);
+  if (heard)
+    g_signal_emit_by_name (self, "event", event);
+}
+
+/* An end that is in no list, because it could not be stored, stands behind what is in the list,
+ * whenever it is heard: before anything was asked, while it is read, behind a gap, at the end. */
+static void
+test_unstored_end (void)
+{
+  enum { KNOWN_BEFORE, WHILE_READ, BETWEEN_PAGES, READ, BEHIND_GAP, N_MOMENTS };
+
+  for (guint moment = 0; moment < N_MOMENTS; moment++)
+    {
+      g_autoptr (TestEngine) engine = g_object_new (TEST_TYPE_ENGINE, NULL);
+      g_autoptr (OwSessionFeed) feed = NULL;
+      g_autoptr (OwEvent) end = make_end ();
+
+      for (guint i = 0; i < 7; i++)
+        say (engine, FALSE);
+      feed = ow_session_feed_new (OW_ENGINE (engine), "s");
+      if (moment == KNOWN_BEFORE)
+        ow_session_feed_end (feed, end);
+      else if (moment == WHILE_READ)
+        g_signal_emit_by_name (engine, "event", end);
+      if (moment != BETWEEN_PAGES)
+        answer (engine);
+      if (moment == BEHIND_GAP)
+        {
+          say (engine, FALSE);
+          say (engine, TRUE);
+        }
+      if (moment >= BETWEEN_PAGES)
+        g_signal_emit_by_name (engine, "event", end);
+      answer (engine);
+      check_end (feed, engine, 1);
+    }
+}
+
+/* What cannot be read has ended too; once it can be, the end is behind it. */
+static void
+test_unstored_end_unread (void)
+{
+  g_autoptr (TestEngine) engine = g_object_new (TEST_TYPE_ENGINE, NULL);
+  g_autoptr (OwSessionFeed) feed = ow_session_feed_new (OW_ENGINE (engine), "s");
+  g_autoptr (OwEvent) end = make_end ();
+
+  engine->broken = TRUE;
+  answer (engine);
+  g_signal_emit_by_name (engine, "event", end);
+  ow_session_feed_refresh (feed);
+  answer (engine);
+  check_end (feed, engine, 1);
+  engine->broken = FALSE;
+  say (engine, FALSE);
+  ow_session_feed_refresh (feed);
+  answer (engine);
+  check_end (feed, engine, 2);
+}
+
+static json_t *
+resumed_members (void)
+{
+  return json_pack ("{s:s, s:s, s:s, s:[], s:s, s:s, s:i, s:i, s:s}", "provider", "direct",
+                    "level", "direct", "profile", "default", "hosts", "approve", "ask",
+                    "version", "1", "pid", 1, "pid_start", 1, "boot_id", "b");
+}
+
+/* One that goes on after that is not ended by it. */
+static void
+test_unstored_end_resumed (void)
+{
+  g_autoptr (TestEngine) engine = g_object_new (TEST_TYPE_ENGINE, NULL);
+  g_autoptr (OwSessionFeed) feed = NULL;
+  g_autoptr (OwEvent) end = make_end ();
+  g_autoptr (OwEvent) event = NULL;
+
+  /* Times have milliseconds. */
+  g_usleep (3000);
+  event = ow_event_list_append (engine->events, OW_EVENT_SESSION_RESUMED, resumed_members (),
+                                NULL);
+  g_assert_nonnull (event);
+  say (engine, FALSE);
+  feed = ow_session_feed_new (OW_ENGINE (engine), "s");
+  ow_session_feed_end (feed, end);
+  answer (engine);
+  g_assert_true (ow_session_feed_get_facts (feed)->working);
+  g_assert_false (ow_session_feed_get_facts (feed)->ended);
+}
+
 int
 main (int    argc,
       char **argv)
@@ -275,5 +407,8 @@ main (int    argc,
   g_test_add_func ("/session-feed/no-circle", test_no_circle);
   g_test_add_func ("/session-feed/error", test_error);
   g_test_add_func ("/session-feed/close", test_close);
+  g_test_add_func ("/session-feed/unstored-end", test_unstored_end);
+  g_test_add_func ("/session-feed/unstored-end-unread", test_unstored_end_unread);
+  g_test_add_func ("/session-feed/unstored-end-resumed", test_unstored_end_resumed);
   return g_test_run ();
 }

@@ -6,6 +6,33 @@
 
 #include "ow-session-list-private.h"
 
+/* An engine that tells of events, and is never asked. */
+#define TEST_TYPE_ENGINE (test_engine_get_type ())
+G_DECLARE_FINAL_TYPE (TestEngine, test_engine, TEST, ENGINE, GObject)
+
+struct _TestEngine
+{
+  GObject parent_instance;
+};
+
+static void
+test_engine_iface_init (OwEngineInterface *iface)
+{
+}
+
+G_DEFINE_FINAL_TYPE_WITH_CODE (TestEngine, test_engine, G_TYPE_OBJECT,
+                               G_IMPLEMENT_INTERFACE (OW_TYPE_ENGINE, test_engine_iface_init))
+
+static void
+test_engine_class_init (TestEngineClass *klass)
+{
+}
+
+static void
+test_engine_init (TestEngine *self)
+{
+}
+
 typedef struct
 {
   guint position;
@@ -164,6 +191,67 @@ test_row (void)
 }
 
 static void
+set_state (OwSessionList *list,
+           const char    *state,
+           gboolean       working)
+{
+  json_t *rows = json_pack ("[{s:s, s:s, s:s, s:s, s:b, s:b}]", "session", "s", "title", "Do it.",
+                            "state", state, "level", "bubblewrap", "working", working, "waiting",
+                            working);
+
+  ow_session_list_set_rows (list, rows);
+  json_decref (rows);
+}
+
+static void
+check_item (OwSessionList *list,
+            const char    *subtitle,
+            gboolean       working)
+{
+  g_autoptr (OwSessionItem) item = g_list_model_get_item (G_LIST_MODEL (list), 0);
+
+  g_assert_cmpstr (ow_session_item_get_subtitle (item), ==, subtitle);
+  g_assert_true (ow_session_item_is_working (item) == working);
+}
+
+/* The store has it as one that runs, for good, or cannot be asked: it has failed all the same,
+ * until it goes on or has a stored end. */
+static void
+test_unstored_end (void)
+{
+  g_autoptr (TestEngine) engine = g_object_new (TEST_TYPE_ENGINE, NULL);
+  g_autoptr (OwSessionList) list = ow_session_list_new (OW_ENGINE (engine));
+  g_autoptr (OwEvent) end = NULL;
+  g_autoptr (OwEvent) resumed = NULL;
+
+  end = ow_event_new (OW_EVENT_SESSION_ENDED, "s",
+                      json_pack ("{s:s, s:i, s:s}", "outcome", "failed", "exit", 1, "message",
+                                 "The disk\nis full."));
+  set_state (list, "running", TRUE);
+  check_item (list, "Needs your approval", TRUE);
+  g_signal_emit_by_name (engine, "event", end);
+  check_item (list, "Failed: The disk is full.", FALSE);
+  g_assert_true (ow_session_list_get_end (list, "s") == end);
+  g_assert_null (ow_session_list_get_end (list, "t"));
+  set_state (list, "running", FALSE);
+  check_item (list, "Failed: The disk is full.", FALSE);
+  g_usleep (3000);
+  resumed = ow_event_new (OW_EVENT_SESSION_RESUMED, "s",
+                          json_pack ("{s:s, s:s, s:s, s:[], s:s, s:s, s:i, s:i, s:s}",
+                                     "provider", "direct", "level", "direct", "profile",
+                                     "default", "hosts", "approve", "ask", "version", "1",
+                                     "pid", 1, "pid_start", 1, "boot_id", "b"));
+  g_signal_emit_by_name (engine, "event", resumed);
+  g_assert_null (ow_session_list_get_end (list, "s"));
+  set_state (list, "running", TRUE);
+  check_item (list, "Needs your approval", TRUE);
+  g_signal_emit_by_name (engine, "event", end);
+  set_state (list, "interrupted", FALSE);
+  check_item (list, "Interrupted", FALSE);
+  g_assert_null (ow_session_list_get_end (list, "s"));
+}
+
+static void
 test_order (void)
 {
   g_autoptr (OwSessionList) list = ow_session_list_new (NULL);
@@ -184,6 +272,7 @@ main (int    argc,
   g_test_add_func ("/session-list/changes", test_changes);
   g_test_add_func ("/session-list/strange-rows", test_strange_rows);
   g_test_add_func ("/session-list/A35/row", test_row);
+  g_test_add_func ("/session-list/unstored-end", test_unstored_end);
   g_test_add_func ("/session-list/order", test_order);
   return g_test_run ();
 }
