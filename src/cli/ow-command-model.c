@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/ow-http.h"
 #include "base/ow-text.h"
 #include "ow-face-private.h"
 #include "ow-key-input-private.h"
@@ -17,6 +18,7 @@ static struct
   char     *name;
   gboolean  key_stdin;
   gboolean  json;
+  gboolean  needs_no_key; /* the model that is removed is served on this machine */
 } options;
 
 static const char *
@@ -85,15 +87,18 @@ show_removed (OwFace       *face,
               const json_t *result,
               gpointer      user_data)
 {
-  g_autofree char *keyring = ow_text_visible (ow_json_get_string (result, "keyring", "?"));
+  const char *keyring = ow_json_get_string (result, "keyring", "");
 
   if (g_str_equal (keyring, "removed"))
     g_print ("Model %s is removed, and its key from the keyring.\n", options.name);
   else if (g_str_equal (keyring, "kept"))
     g_print ("Model %s is removed. The key stays: another model is at that address.\n",
              options.name);
+  else if (options.needs_no_key)
+    g_print ("Model %s is removed.\n", options.name);
   else
-    g_print ("Model %s is removed. Its key, if there is one, stays: %s\n", options.name, keyring);
+    g_print ("Model %s is removed. Its key, if one was stored, is still in the keyring.\n",
+             options.name);
   ow_face_finish (face, 0);
 }
 
@@ -159,6 +164,24 @@ name_params (void)
   return json_pack ("{s:s}", "name", options.name);
 }
 
+/* The engine tells where the model is served only while it knows it. */
+static void
+remove_known (OwFace       *face,
+              const json_t *result,
+              gpointer      user_data)
+{
+  const json_t *models = json_object_get (result, "models");
+
+  for (size_t i = 0; i < json_array_size (models); i++)
+    {
+      const json_t *model = json_array_get (models, i);
+
+      if (g_strcmp0 (ow_json_get_string (model, "name", NULL), options.name) == 0)
+        options.needs_no_key = ow_http_url_is_loopback (ow_json_get_string (model, "base_url", ""));
+    }
+  ow_face_command (face, "model.remove", name_params (), show_removed, NULL);
+}
+
 void
 ow_command_model (OwFace  *face,
                   int      argc,
@@ -198,7 +221,7 @@ ow_command_model (OwFace  *face,
   else if (g_strcmp0 (verb, "test") == 0 && argc == 2)
     ow_face_command (face, "model.test", name_params (), show_test, NULL);
   else if (g_strcmp0 (verb, "remove") == 0 && argc == 2)
-    ow_face_command (face, "model.remove", name_params (), show_removed, NULL);
+    ow_face_command (face, "config.get", NULL, remove_known, NULL);
   else
     ow_face_usage (face, "“model” takes “add NAME”, “list”, “test NAME” or “remove NAME”.");
 }

@@ -107,6 +107,23 @@ def test_keyring_that_cannot_be_used(keyring, model, state):
         assert time.monotonic() - begin < scaled(60)
 
 
+NEAR, FAR = "http://127.0.0.1:9/v1", "https://models.example.org/v1"
+STILL_THERE = " Its key, if one was stored, is still in the keyring."
+
+
+@pytest.mark.parametrize("url,rest,state", [
+    *[(url, rest, state) for url, rest in ((NEAR, ""), (FAR, STILL_THERE))
+      for state in (None, *STATES) if state != "unlocked"],
+    ("http://localhost:9", "", None), ("http://[::1]:9", "", None)])
+def test_removed_where_no_keyring_can_be_used(keyring, model, url, rest, state):
+    """A server of this machine needs no key, so nothing is said of one."""
+    env = keyring(state).env if state is not None else {}
+    assert model("add", "work", "--base-url", url, "--model", "m", env=env).returncode == 0
+    done = model("remove", "work", env=env)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"Model work is removed.{rest}\n", "")
+    said(model("remove", "work", env=env), 2, "work")
+
+
 def test_no_bus_at_all(model):
     with ModelServer([{"text": "Here."}]) as server:
         said(model(*add_words(server), "--key-stdin", stdin=KEY), 69, "keyring")
