@@ -45,6 +45,28 @@ print_counts (const json_t *result)
 }
 
 static void
+print_provider (OwFace       *face,
+                const json_t *result)
+{
+  if (!as_json)
+    {
+      g_print ("Commands of agents %s.\n",
+               ow_provider_words (ow_json_get_string (result, "provider", NULL)));
+      print_notice (result);
+    }
+  ow_face_finish (face, ow_face_is_alone (face) ? 1 : 0);
+}
+
+/* The settings can be read, and set nothing. Where they cannot, the face has failed. */
+static void
+show_unset (OwFace       *face,
+            const json_t *result,
+            gpointer      user_data)
+{
+  print_provider (face, result);
+}
+
+static void
 show_status (OwFace       *face,
              const json_t *result,
              gpointer      user_data)
@@ -62,10 +84,8 @@ show_status (OwFace       *face,
       json_object_set_new (value, "engine", json_boolean (there));
       ow_face_print_json (value);
       json_decref (value);
-      ow_face_finish (face, there ? 0 : 1);
-      return;
     }
-  if (there)
+  else if (there)
     {
       g_print ("The engine runs %s, process %" JSON_INTEGER_FORMAT ", version %s, since %s.\n"
                "It listens on %s/engine.\n", host_words (ow_json_get_string (result, "host", "")),
@@ -76,10 +96,11 @@ show_status (OwFace       *face,
     {
       g_print ("No engine runs on this machine (nothing listens on %s/engine).\n", shown);
     }
-  g_print ("Commands of agents %s.\n",
-           ow_provider_words (ow_json_get_string (result, "provider", NULL)));
-  print_notice (result);
-  ow_face_finish (face, there ? 0 : 1);
+  /* That nothing is set and that it cannot be read look alike here. */
+  if (ow_json_get_string (result, "provider", NULL) == NULL)
+    ow_face_command (face, "config.get", NULL, show_unset, NULL);
+  else
+    print_provider (face, result);
 }
 
 void
