@@ -74,7 +74,8 @@ ow_face_usage (OwFace     *face,
   text = g_strdup_vprintf (format, args);
   va_end (args);
   visible = ow_text_visible (text);
-  g_printerr ("openworker: %s Try “openworker --help”.\n", visible);
+  /* The name of the command, as far as it is known. */
+  g_printerr ("openworker: %s Try “%s --help”.\n", visible, g_get_prgname ());
   ow_face_finish (face, 2);
 }
 

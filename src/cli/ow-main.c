@@ -89,6 +89,46 @@ are_utf8 (char **words)
   return TRUE;
 }
 
+static gboolean
+asks_for_help (const char *word)
+{
+  return g_str_equal (word, "--help") || g_str_equal (word, "-h") || g_str_equal (word, "help");
+}
+
+static void
+print_group_help (const char *group)
+{
+  g_print ("Usage: openworker %s COMMAND [OPTION…]\n\nCommands:\n", group);
+  for (guint i = 0; i < G_N_ELEMENTS (COMMANDS); i++)
+    if (g_str_equal (COMMANDS[i].name, group))
+      g_print ("  %-16s %s\n", COMMANDS[i].second, COMMANDS[i].summary);
+  g_print ("\n“openworker %s COMMAND --help” tells more.\n", group);
+}
+
+/* @word, which follows the @group's name, is none of its commands. */
+static void
+dispatch_group (OwFace     *face,
+                const char *group,
+                const char *word) /* (nullable) */
+{
+  g_autofree char *name = g_strjoin (" ", "openworker", group, NULL);
+
+  g_set_prgname (name);
+  if (word == NULL)
+    {
+      ow_face_usage (face, "“%s” needs one of its own commands after it.", group);
+    }
+  else if (!asks_for_help (word))
+    {
+      ow_face_usage (face, "“%s” has no command “%s”.", group, word);
+    }
+  else
+    {
+      print_group_help (group);
+      ow_face_finish (face, 0);
+    }
+}
+
 static void
 dispatch (OwFace  *face,
           int      argc,
@@ -96,6 +136,7 @@ dispatch (OwFace  *face,
 {
   gboolean group = FALSE;
 
+  g_set_prgname ("openworker");
   if (argc < 2)
     {
       print_help ();
@@ -107,8 +148,7 @@ dispatch (OwFace  *face,
       ow_face_usage (face, "The command has a word that is not UTF-8.");
       return;
     }
-  if (g_str_equal (argv[1], "--help") || g_str_equal (argv[1], "-h") ||
-      g_str_equal (argv[1], "help"))
+  if (asks_for_help (argv[1]))
     {
       print_help ();
       ow_face_finish (face, 0);
@@ -139,7 +179,7 @@ dispatch (OwFace  *face,
       return;
     }
   if (group)
-    ow_face_usage (face, "“%s” needs one of its own commands after it.", argv[1]);
+    dispatch_group (face, argv[1], argv[2]);
   else
     ow_face_usage (face, "There is no command “%s”.", argv[1]);
 }
