@@ -61,6 +61,19 @@ on_said (OwFace       *face,
   follow (user_data);
 }
 
+/* It is there, or the face has failed. */
+static void
+on_found (OwFace       *face,
+          const json_t *result,
+          gpointer      user_data)
+{
+  Attach *attach = user_data;
+
+  g_printerr ("openworker: There is nothing to stop: session %s does not work now.\n",
+              attach->session);
+  ow_face_finish (face, 1);
+}
+
 static void
 on_stopped (OwFace       *face,
             const json_t *result,
@@ -70,9 +83,10 @@ on_stopped (OwFace       *face,
 
   if (!ow_json_get_bool (result, "stopped", FALSE))
     {
-      g_printerr ("openworker: There is nothing to stop: session %s does not work now.\n",
-                  attach->session);
-      ow_face_finish (face, 1);
+      /* None of its events, only whether there is such a session. */
+      ow_face_command (face, "session.show",
+                       json_pack ("{s:s, s:I}", "session", attach->session, "from",
+                                  (json_int_t) G_MAXINT64), on_found, attach);
       return;
     }
   attach->stopped = TRUE;
