@@ -6,6 +6,7 @@
 #include "base/ow-text.h"
 #include "events/ow-event-words.h"
 #include "ow-face-private.h"
+#include "ow-output-private.h"
 #include "ow-terminal-private.h"
 
 /* Shorter beginnings of a request's id are too easily another one's. */
@@ -34,7 +35,8 @@ describe_time (const json_t *request)
 static void
 print_lines (const char *text)
 {
-  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
+  g_autofree char *exact = ow_output_escape (text);
+  g_auto (GStrv) lines = g_strsplit (exact, "\n", -1);
 
   for (guint i = 0; lines[i] != NULL; i++)
     if (*lines[i] != '\0' || lines[i + 1] != NULL)
@@ -64,8 +66,9 @@ print_request (const json_t *request)
   if (always != NULL)
     {
       g_autofree char *visible = ow_text_visible (always);
+      g_autofree char *exact = ow_output_escape (visible);
 
-      g_print ("  --always would allow: %s\n", visible);
+      g_print ("  --always would allow: %s\n", exact);
     }
 }
 

@@ -9,8 +9,13 @@
  * waited for; one who has gone, a full disk, and one who still does not read after an
  * interrupt are not, and what follows is let go. Main thread. */
 
-/* From here on g_print() and g_printerr() go through ow_output_write(). */
+/* From here on g_print() and g_printerr() go through ow_output_write(), in the person's
+ * character set: typographic characters that it lacks become plain ones, others a "?". */
 void     ow_output_init      (void);
+/* @text, which is UTF-8, with what the person's character set lacks as \u{XXXX}: for what
+ * somebody is asked to allow, where a likeness could mean something else. The mark in front of a
+ * line of such a text stays. (transfer full) */
+char    *ow_output_escape    (const char    *text);
 /* FALSE: not all of it was taken. */
 gboolean ow_output_write     (int            fd,
                               gconstpointer  data,

@@ -15,6 +15,9 @@
 /* How long one who does not read is waited for once there was an interrupt. */
 #define HURRY_MS 1000
 
+/* Stands in front of each line of a text that has several. */
+#define LINE_MARK "  │ "
+
 /* Of the signal handler, which can be given no data. */
 static int interrupt_fd = -1;
 static volatile sig_atomic_t interrupted;
@@ -135,16 +138,76 @@ ow_output_get_fault (void)
   return faults[STDOUT_FILENO];
 }
 
+static gboolean
+has_character (const char *charset,
+               const char *text,
+               gssize      length)
+{
+  g_autofree char *converted = g_convert (text, length, charset, "UTF-8", NULL, NULL, NULL);
+
+  return converted != NULL;
+}
+
+/* What our own words are made of has a plain form in every character set. */
+static char *
+make_plain (const char *text,
+            const char *charset)
+{
+  static const struct { const char *typographic; const char *plain; } WAYS[] = {
+    { "“", "\"" }, { "”", "\"" }, { "‘", "'" }, { "’", "'" }, { "…", "..." }, { "–", "-" },
+    { "—", "--" }, { "→", "->" }, { "↵", "\\n" }, { "ⓘ", "i" }, { "│", "|" }, { "└", "`" },
+    { "▸", ">" }, { "●", "*" }, { "✗", "x" }, { "✓", "+" }, { "µ", "u" },
+  };
+  GString *plain = g_string_new (text);
+
+  for (guint i = 0; i < G_N_ELEMENTS (WAYS); i++)
+    if (strstr (plain->str, WAYS[i].typographic) != NULL &&
+        !has_character (charset, WAYS[i].typographic, -1))
+      g_string_replace (plain, WAYS[i].typographic, WAYS[i].plain, 0);
+  return g_string_free (plain, FALSE);
+}
+
+char *
+ow_output_escape (const char *text)
+{
+  const char *charset = NULL;
+  GString *escaped;
+
+  if (g_get_console_charset (&charset))
+    return g_strdup (text);
+  escaped = g_string_new (NULL);
+  for (const char *at = text; *at != '\0'; at = g_utf8_next_char (at))
+    {
+      gssize length = g_utf8_next_char (at) - at;
+      gboolean ours = (at == text || at[-1] == '\n') && g_str_has_prefix (at, LINE_MARK);
+
+      if (ours)
+        {
+          g_string_append (escaped, LINE_MARK);
+          at += strlen (LINE_MARK) - 1;
+        }
+      else if (length == 1 || has_character (charset, at, length))
+        g_string_append_len (escaped, at, length);
+      else
+        g_string_append_printf (escaped, "\\u{%04X}", (guint) g_utf8_get_char (at));
+    }
+  return g_string_free (escaped, FALSE);
+}
+
 /* As GLib does it where it prints by itself: in the person's character set. */
 static void
 print_to (int         fd,
           const char *text)
 {
   const char *charset = NULL;
+  g_autofree char *plain = NULL;
   g_autofree char *converted = NULL;
 
   if (!g_get_console_charset (&charset))
-    converted = g_convert_with_fallback (text, -1, charset, "UTF-8", "?", NULL, NULL, NULL);
+    {
+      plain = make_plain (text, charset);
+      converted = g_convert_with_fallback (plain, -1, charset, "UTF-8", "?", NULL, NULL, NULL);
+    }
   if (converted != NULL)
     text = converted;
   ow_output_write (fd, text, strlen (text));
@@ -174,8 +237,11 @@ ow_output_finish (int status)
 {
   int fault = faults[STDOUT_FILENO];
 
-  if (fault == 0 || fault == EPIPE)
+  if (fault == 0)
     return status;
+  /* As the signal would have it that others leave at work. */
+  if (fault == EPIPE)
+    return status == 0 ? 128 + SIGPIPE : status;
   g_printerr ("openworker: Not all of the output could be written: %s.\n",
               fault == ETIMEDOUT ? "nobody reads it" : g_strerror (fault));
   return status == 0 ? 1 : status;

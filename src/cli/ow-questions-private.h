@@ -24,3 +24,5 @@ void         ow_questions_answered (OwQuestions *self,
 void         ow_questions_ask_open (OwQuestions *self);
 /* The session has ended: nothing is asked any more. */
 void         ow_questions_close    (OwQuestions *self);
+/* The same where the question stays open for others: what is printed next begins a line. */
+void         ow_questions_leave    (OwQuestions *self);

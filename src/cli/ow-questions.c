@@ -5,6 +5,7 @@
 
 #include "base/ow-text.h"
 #include "events/ow-event-words.h"
+#include "ow-output-private.h"
 #include "ow-reply-private.h"
 #include "ow-terminal-private.h"
 
@@ -96,8 +97,9 @@ ask (OwQuestions *self)
 {
   const char *always = ow_event_get_string (self->open, "always");
   g_autofree char *visible = ow_text_visible (always != NULL ? always : "");
+  g_autofree char *exact = ow_output_escape (visible);
   g_autofree char *offer = always == NULL ? g_strdup ("")
-                           : g_strdup_printf (", always (in this folder, exactly: %s)", visible);
+                           : g_strdup_printf (", always (in this folder, exactly: %s)", exact);
   g_autofree char *question = NULL;
 
   question = g_strdup_printf ("Allow this? yes, session (the same again without asking)%s, "
@@ -122,13 +124,15 @@ static void
 show (OwEvent *event)
 {
   g_autofree char *subject = ow_event_words_subject (event);
+  g_autofree char *exact = NULL;
   g_autofree char *title = ow_text_visible (ow_event_get_string (event, "title"));
   const char *level = ow_event_get_string (event, "level");
   gint64 timeout = ow_event_get_int (event, "timeout_s", 0);
   g_auto (GStrv) lines = NULL;
 
   g_strchomp (subject);
-  lines = g_strsplit (subject, "\n", -1);
+  exact = ow_output_escape (subject);
+  lines = g_strsplit (exact, "\n", -1);
   g_printerr ("\n%s: “%s” [%s]\n", ask_words (event), title, level);
   for (guint i = 0; lines[i] != NULL; i++)
     g_printerr ("  %s\n", lines[i]);
@@ -199,6 +203,14 @@ ow_questions_answered (OwQuestions *self,
   ow_event_unref (link->data);
   g_queue_delete_link (&self->waiting, link);
   ask_next (self);
+}
+
+void
+ow_questions_leave (OwQuestions *self)
+{
+  if (self->open != NULL && !self->answered)
+    g_printerr ("\n");
+  ow_questions_close (self);
 }
 
 void
