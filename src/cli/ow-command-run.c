@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/ow-text.h"
 #include "ow-face-private.h"
 #include "ow-transcript-private.h"
 #include "ow-watch-private.h"
@@ -89,7 +90,15 @@ print_session (OwFace       *face,
                const json_t *result,
                gpointer      user_data)
 {
-  g_print ("%s\n", ow_json_get_string (result, "session", ""));
+  const char *session = ow_json_get_string (result, "session", "");
+  g_autofree char *visible = ow_text_visible (session);
+
+  if (*session == '\0')
+    {
+      ow_face_fail_data (face);
+      return;
+    }
+  g_print ("%s\n", visible);
   ow_face_finish (face, 0);
 }
 

@@ -43,6 +43,13 @@ static const char *shown_session; /* borrowed from argv */
 static json_int_t shown_from = 1;
 
 static void
+show_end (OwFace *face)
+{
+  ow_transcript_end ();
+  ow_face_finish (face, 0);
+}
+
+static void
 show_events (OwFace       *face,
              const json_t *result,
              gpointer      user_data)
@@ -71,7 +78,7 @@ show_events (OwFace       *face,
     ow_face_command (face, "session.show", json_pack ("{s:s, s:I}", "session", shown_session,
                                                       "from", shown_from), show_events, NULL);
   else
-    ow_face_finish (face, 0);
+    show_end (face);
 }
 
 static void

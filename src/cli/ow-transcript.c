@@ -26,6 +26,7 @@ static struct
   GString   *streamed; /* (owned) (nullable) what came of the answer that is under way */
   gboolean   skips;    /* its pieces are not printed */
   GPtrArray *waiting;  /* (owned) (nullable) of OwEvent: come after what is open */
+  OwEvent   *ended;    /* (owned) (nullable) the session's end, until it is known what follows */
   Usage      usage;
 } page;
 
@@ -106,12 +107,18 @@ print_host (OwEvent *event)
                      ow_event_get_string (event, "level"));
 }
 
+/* Only the last end is how the command ends; an earlier one is a part of what happened. */
 static void
-print_ended (OwEvent *event)
+print_ended (OwEvent  *event,
+             gboolean  last)
 {
   const char *message = ow_event_get_string (event, "message");
 
-  if (message != NULL)
+  if (message != NULL && !last)
+    {
+      print_text ("ⓘ ", message);
+    }
+  else if (message != NULL)
     {
       g_autofree char *visible = ow_text_visible (message);
 
@@ -351,7 +358,7 @@ print_now (OwEvent *event)
     case OW_EVENT_SESSION_ENDED:
       close_open ();
       print_usage ();
-      print_ended (event);
+      page.ended = ow_event_ref (event);
       break;
     case OW_EVENT_CONSENT_ASKED:
       end_streamed ();
@@ -364,9 +371,25 @@ print_now (OwEvent *event)
     }
 }
 
+static void
+close_ended (gboolean last)
+{
+  g_autoptr (OwEvent) ended = g_steal_pointer (&page.ended);
+
+  if (ended != NULL)
+    print_ended (ended, last);
+}
+
+void
+ow_transcript_end (void)
+{
+  close_ended (TRUE);
+}
+
 void
 ow_transcript_print (OwEvent *event)
 {
+  close_ended (FALSE);
   if (!has_to_wait (event))
     {
       print_now (event);

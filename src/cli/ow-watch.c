@@ -10,6 +10,7 @@
 #include "ow-output-private.h"
 #include "ow-questions-private.h"
 #include "ow-terminal-private.h"
+#include "ow-transcript-private.h"
 
 struct _OwWatch
 {
@@ -38,6 +39,7 @@ finish (OwWatch *self,
   if (self->questions != NULL)
     ow_questions_close (self->questions);
   ow_terminal_listen (NULL, NULL);
+  ow_transcript_end ();
   ow_face_finish (self->face, (int) ow_event_get_int (event, "exit", 1));
 }
 
@@ -250,6 +252,8 @@ on_interrupt (gpointer user_data)
   self->interrupts++;
   if (self->options.detaches)
     {
+      if (self->questions != NULL)
+        ow_questions_leave (self->questions);
       g_printerr ("openworker: Detached; the session goes on. “openworker attach %s” follows it "
                   "again.\n", self->session);
       ow_face_finish (self->face, 0);
@@ -313,6 +317,7 @@ on_started (GObject      *source,
 {
   OwWatch *self = user_data;
   g_autoptr (GError) error = NULL;
+  g_autofree char *session = NULL;
   json_t *value = ow_engine_command_finish (OW_ENGINE (source), result, &error);
 
   if (self->stops && g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
@@ -326,8 +331,14 @@ on_started (GObject      *source,
       ow_face_fail (self->face, error);
       return;
     }
-  set_session (self, ow_json_get_string (value, "session", ""));
+  session = g_strdup (ow_json_get_string (value, "session", ""));
   json_decref (value);
+  if (*session == '\0')
+    {
+      ow_face_fail_data (self->face);
+      return;
+    }
+  set_session (self, session);
   if (self->stops)
     stop (self);
   take_early (self);
