@@ -25,10 +25,8 @@ gboolean        ow_session_feed_is_loading     (OwSessionFeed *self);
 const char     *ow_session_feed_get_error      (OwSessionFeed *self);
 /* Asks for what is missing: after the engine was another one, or an error. */
 void            ow_session_feed_refresh        (OwSessionFeed *self);
-/* The session has ended so, which is in no list: it stands behind what there is to be read. */
+/* The session has ended so, which may be in no list: it stands behind what there is to be read. */
 void            ow_session_feed_end            (OwSessionFeed *self, OwEvent *end);
-/* An end without a number: of a session that could not be stored. */
-gboolean        ow_session_feed_is_unstored_end (OwEvent *event);
 /* @end (nullable) was not the last of it: with @event the session began after that. */
 gboolean        ow_session_feed_goes_on        (OwEvent *event, OwEvent *end);
 /* It follows no more: whoever let go of it does not read the rest of a long session. */

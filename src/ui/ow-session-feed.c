@@ -50,12 +50,6 @@ take (OwSessionFeed *self,
 }
 
 gboolean
-ow_session_feed_is_unstored_end (OwEvent *event)
-{
-  return ow_event_get_kind (event) == OW_EVENT_SESSION_ENDED && ow_event_get_seq (event) == 0;
-}
-
-gboolean
 ow_session_feed_goes_on (OwEvent *event,
                          OwEvent *end)
 {
@@ -75,6 +69,12 @@ show_end (OwSessionFeed *self)
   if (self->end == NULL || self->asking ||
       (!self->loaded && (self->error == NULL || self->end_told)))
     return;
+  /* It is in the list after all. */
+  if (ow_event_get_seq (self->end) != 0 && ow_event_get_seq (self->end) <= self->last)
+    {
+      g_clear_pointer (&self->end, ow_event_unref);
+      return;
+    }
   self->end_told = TRUE;
   end = self->loaded ? g_steal_pointer (&self->end) : ow_event_ref (self->end);
   ow_transcript_add (self->transcript, end);
@@ -101,7 +101,7 @@ on_event (OwEngine *engine,
 
   if (g_strcmp0 (ow_event_get_session (event), self->session) != 0)
     return;
-  if (ow_session_feed_is_unstored_end (event))
+  if (ow_event_get_seq (event) == 0 && ow_event_get_kind (event) == OW_EVENT_SESSION_ENDED)
     {
       ow_session_feed_end (self, event);
       return;
@@ -110,6 +110,9 @@ on_event (OwEngine *engine,
     g_signal_emit (self, changed_signal, 0);
   if (self->seen > self->last)
     ask (self);
+  if (ow_event_get_kind (event) == OW_EVENT_SESSION_ENDED &&
+      ow_event_get_seq (event) > self->last)
+    ow_session_feed_end (self, event);
 }
 
 static void

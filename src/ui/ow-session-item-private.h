@@ -16,8 +16,9 @@ G_DECLARE_FINAL_TYPE (OwSessionItem, ow_session_item, OW, SESSION_ITEM, GObject)
 /* @row: one of session.list. */
 OwSessionItem *ow_session_item_new          (const json_t *row);
 void           ow_session_item_update       (OwSessionItem *self, const json_t *row);
-/* Why its end could not be stored: it has failed, whatever the row says. NULL: the row holds. */
-void           ow_session_item_set_problem  (OwSessionItem *self, const char *problem);
+/* How it ended, where the row does not know it, and why; NULL: the row holds. */
+void           ow_session_item_set_end      (OwSessionItem *self, const char *outcome,
+                                             const char *message);
 const char    *ow_session_item_get_id       (OwSessionItem *self);
 const char    *ow_session_item_get_title    (OwSessionItem *self);
 const char    *ow_session_item_get_subtitle (OwSessionItem *self);

@@ -16,7 +16,8 @@ struct _OwSessionItem
 
   char     *id;        /* (owned) */
   json_t   *row;       /* (owned) */
-  char     *problem;   /* (owned) (nullable) */
+  char     *outcome;   /* (owned) (nullable) of an end that the row does not know of */
+  char     *problem;   /* (owned) (nullable) why it failed then */
   char     *title;     /* (owned) */
   char     *subtitle;  /* (owned) */
   char     *icon_name; /* (owned) */
@@ -59,6 +60,7 @@ ow_session_item_finalize (GObject *object)
   OwSessionItem *self = OW_SESSION_ITEM (object);
 
   json_decref (self->row);
+  g_free (self->outcome);
   g_free (self->problem);
   g_free (self->id);
   g_free (self->title);
@@ -144,9 +146,9 @@ show (OwSessionItem *self)
   char *title = ow_words_line (ow_json_get_string (row, "title", ""), TITLE_CHARS);
 
   self->working = ow_json_get_bool (row, "working", g_strcmp0 (state, "running") == 0);
-  if (self->problem != NULL)
+  if (self->outcome != NULL)
     {
-      state = "failed";
+      state = self->outcome;
       self->working = FALSE;
       waiting = FALSE;
     }
@@ -175,12 +177,14 @@ ow_session_item_update (OwSessionItem *self,
 }
 
 void
-ow_session_item_set_problem (OwSessionItem *self,
-                             const char    *problem)
+ow_session_item_set_end (OwSessionItem *self,
+                         const char    *outcome,
+                         const char    *message)
 {
-  if (g_strcmp0 (self->problem, problem) == 0)
-    return;
-  ow_words_set (&self->problem, problem);
+  gboolean failed = g_strcmp0 (outcome, "failed") == 0 || g_strcmp0 (outcome, "refused") == 0;
+
+  ow_words_set (&self->outcome, outcome);
+  ow_words_set (&self->problem, failed ? message : NULL);
   show (self);
 }
 

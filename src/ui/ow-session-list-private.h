@@ -22,8 +22,10 @@ void           ow_session_list_set_rows    (OwSessionList *self, const json_t *r
 /* The engine has answered at least once. */
 gboolean       ow_session_list_is_known    (OwSessionList *self);
 const char    *ow_session_list_get_error   (OwSessionList *self); /* (nullable) */
-/* (nullable): the end of a session that could not be stored; the engine tells it once, and nobody
- * can be asked for it. */
+/* (nullable): the end of a session that is not known to be stored; where it could not be, the
+ * engine tells it once, and nobody can be asked for it. */
 OwEvent       *ow_session_list_get_end     (OwSessionList *self, const char *session);
+/* The person knows, and has it deleted. */
+void           ow_session_list_drop_end    (OwSessionList *self, const char *session);
 /* Position, or GTK_INVALID_LIST_POSITION (G_MAXUINT). */
 guint          ow_session_list_find        (OwSessionList *self, const char *session);

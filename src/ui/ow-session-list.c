@@ -7,7 +7,7 @@
 
 /* Events come in bursts; the list is asked for once after each. */
 #define REFRESH_MS 250
-/* Ends without a number that are kept in mind. */
+/* Ends that are kept in mind until the store has them. */
 #define MAX_ENDS 256
 
 struct _OwSessionList
@@ -16,7 +16,7 @@ struct _OwSessionList
 
   OwEngine     *engine;      /* (owned) (nullable) */
   GPtrArray    *items;       /* (owned) of (owned) OwSessionItem */
-  GHashTable   *ends;        /* (owned) session → (owned) OwEvent: its end, which is not stored */
+  GHashTable   *ends;        /* (owned) session → (owned) OwEvent: its end, where it is not known to be stored */
   GCancellable *cancellable; /* (owned) */
   char         *error;       /* (owned) (nullable) */
   guint         timer;       /* source id, 0 when none */
@@ -93,9 +93,9 @@ show_end (OwSessionList *self,
           OwSessionItem *item)
 {
   OwEvent *end = ow_session_list_get_end (self, ow_session_item_get_id (item));
-  const char *message = end == NULL ? NULL : ow_event_get_string (end, "message");
 
-  ow_session_item_set_problem (item, end == NULL || message != NULL ? message : "");
+  ow_session_item_set_end (item, end == NULL ? NULL : ow_event_get_string (end, "outcome"),
+                           end == NULL ? NULL : ow_event_get_string (end, "message"));
 }
 
 void
@@ -186,7 +186,7 @@ take_end (OwSessionList *self,
   const char *session = ow_event_get_session (event);
   guint position = ow_session_list_find (self, session);
 
-  if (ow_session_feed_is_unstored_end (event))
+  if (ow_event_get_kind (event) == OW_EVENT_SESSION_ENDED)
     {
       if (g_hash_table_size (self->ends) >= MAX_ENDS)
         g_hash_table_remove_all (self->ends);
@@ -314,6 +314,13 @@ ow_session_list_get_end (OwSessionList *self,
                          const char    *session)
 {
   return g_hash_table_lookup (self->ends, session);
+}
+
+void
+ow_session_list_drop_end (OwSessionList *self,
+                          const char    *session)
+{
+  g_hash_table_remove (self->ends, session);
 }
 
 guint

@@ -58,8 +58,10 @@ static void
 on_delete_response (OwWindow   *self,
                     const char *response)
 {
-  if (g_strcmp0 (response, "delete") == 0)
-    session_command (self, "session.delete");
+  if (g_strcmp0 (response, "delete") != 0 || self->feed == NULL)
+    return;
+  ow_session_list_drop_end (self->list, ow_session_feed_get_session (self->feed));
+  session_command (self, "session.delete");
 }
 
 static void

@@ -172,7 +172,8 @@ ow_window_show_session (OwWindow   *self,
   gtk_widget_grab_focus (GTK_WIDGET (self->composer));
 }
 
-/* A session that another face deleted is no longer shown. */
+/* A session that another face deleted is no longer shown, but where it ended for that: why it
+ * did stands nowhere else. */
 static void
 on_listed (OwWindow *self)
 {
@@ -187,7 +188,8 @@ on_listed (OwWindow *self)
       g_clear_pointer (&self->wanted, g_free);
     }
   else if (shown != NULL && g_strcmp0 (shown, self->wanted) != 0 &&
-           ow_session_list_get_error (self->list) == NULL)
+           ow_session_list_get_error (self->list) == NULL &&
+           ow_session_list_get_end (self->list, shown) == NULL)
     set_feed (self, NULL);
   show_session (self);
 }

@@ -6,6 +6,7 @@ changes nothing for the other (REQ-A01, REQ-M01)."""
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 
 import pytest
@@ -234,4 +235,38 @@ def test_signal_parks_and_the_next_window_goes_on(ordinary_user, workspace, desk
         begun = [event["type"] for event in events(ordinary_user, openworker, session)
                  if event["type"] in ("session-started", "session-resumed")]
         assert begun == ["session-started", "session-resumed"]
+    window.stop()
+
+
+# What another program does to the store while the session runs; the words of its end.
+UNSTORED = {
+    "refused": (["CREATE TRIGGER no BEFORE INSERT ON events BEGIN SELECT RAISE(ABORT, 'full'); END"],
+                "could not be stored"),
+    "deleted": (["DELETE FROM events", "DELETE FROM sessions"], "was deleted from the store"),
+}
+
+
+@pytest.mark.parametrize("kind", UNSTORED)
+def test_end_that_could_not_be_stored_is_shown(ordinary_user, workspace, desktop,
+                                               openworker_desktop, kind):
+    """It has no number and stands in no list; the session does not seem to run for ever."""
+    statements, words = UNSTORED[kind]
+    with ModelServer([shell(SLOW, text="First words."), {"text": "never said"}]) as server:
+        window = desktop.start(openworker_desktop)
+        start_session(window, workspace.folder, server, approve=SANDBOXED)
+        wait_begun(workspace)
+        wait_text(window, "First words.")
+        window.wait("Stop", "push button")
+        window.wait(contains="Running", role="label", within="Sessions")
+        with sqlite3.connect(workspace.data / "sessions.sqlite", timeout=10) as data:
+            for statement in statements:
+                data.execute(statement)
+        go(ordinary_user, workspace)
+        wait_text(window, "The session failed.")
+        wait_text(window, words)
+        window.gone("Stop", "push button")
+        window.gone(contains="Running", role="label", within="Sessions")
+        if kind == "refused":
+            found = window.wait(contains="failed: ", role="label", within="Sessions")
+            assert words in (found.get("text") or found["name"])
     window.stop()

@@ -366,6 +366,46 @@ test_unstored_end_unread (void)
   check_end (feed, engine, 2);
 }
 
+/* One with a number that the store did not take: the list that can be read is without it, and so
+ * it stands behind it; one that is in it stands there once. */
+static void
+test_unstored_end_numbered (void)
+{
+  for (guint stored = 0; stored < 2; stored++)
+    {
+      g_autoptr (TestEngine) engine = g_object_new (TEST_TYPE_ENGINE, NULL);
+      g_autoptr (OwEventList) ahead = ow_event_list_new ("s");
+      g_autoptr (OwSessionFeed) feed = NULL;
+      g_autoptr (OwEvent) end = NULL;
+
+      say (engine, FALSE);
+      for (guint i = 0; i < 2; i++)
+        {
+          OwEventList *list = i == 0 ? ahead : engine->events;
+          g_autoptr (OwEvent) event = NULL;
+
+          if (i == 0)
+            ow_event_unref (ow_event_list_append (list, OW_EVENT_NOTICE,
+                                                  json_pack ("{s:s}", "text", "x"), NULL));
+          else if (stored == 0)
+            break;
+          event = ow_event_list_append (list, OW_EVENT_SESSION_ENDED,
+                                        json_pack ("{s:s, s:i, s:s}", "outcome", "failed",
+                                                   "exit", 1, "message", "The disk is full."),
+                                        NULL);
+          if (i == 0)
+            end = g_steal_pointer (&event);
+        }
+      feed = ow_session_feed_new (OW_ENGINE (engine), "s");
+      ow_session_feed_end (feed, end);
+      answer (engine);
+      g_assert_true (ow_session_feed_get_facts (feed)->ended);
+      g_assert_false (ow_session_feed_get_facts (feed)->working);
+      g_assert_cmpuint (g_list_model_get_n_items (G_LIST_MODEL (
+                                                    ow_session_feed_get_transcript (feed))), ==, 2);
+    }
+}
+
 static json_t *
 resumed_members (void)
 {
@@ -409,6 +449,7 @@ main (int    argc,
   g_test_add_func ("/session-feed/close", test_close);
   g_test_add_func ("/session-feed/unstored-end", test_unstored_end);
   g_test_add_func ("/session-feed/unstored-end-unread", test_unstored_end_unread);
+  g_test_add_func ("/session-feed/unstored-end-numbered", test_unstored_end_numbered);
   g_test_add_func ("/session-feed/unstored-end-resumed", test_unstored_end_resumed);
   return g_test_run ();
 }
