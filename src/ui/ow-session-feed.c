@@ -13,7 +13,7 @@ struct _OwSessionFeed
   OwSessionFacts *facts;       /* (owned) */
   GCancellable   *cancellable; /* (owned) */
   char           *error;       /* (owned) (nullable) */
-  OwEvent        *end;         /* (owned) (nullable) without a number, until it stands behind the rest */
+  OwEvent        *end;         /* (owned) (nullable) until it stands behind the rest */
   guint64         last;        /* the number of the last event taken */
   guint64         seen;        /* the highest number that was heard of */
   gboolean        asking;

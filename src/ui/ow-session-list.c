@@ -16,7 +16,7 @@ struct _OwSessionList
 
   OwEngine     *engine;      /* (owned) (nullable) */
   GPtrArray    *items;       /* (owned) of (owned) OwSessionItem */
-  GHashTable   *ends;        /* (owned) session → (owned) OwEvent: its end, where it is not known to be stored */
+  GHashTable   *ends;        /* (owned) session → (owned) OwEvent, not known to be stored */
   GCancellable *cancellable; /* (owned) */
   char         *error;       /* (owned) (nullable) */
   guint         timer;       /* source id, 0 when none */
