@@ -17,6 +17,15 @@
 #include "ow-runner-report-private.h"
 #include "wire/ow-frame.h"
 
+/* AddressSanitizer takes terabytes of addresses: gcc says that it is there, and clang is asked. */
+#if defined (__SANITIZE_ADDRESS__)
+#define HAS_SHADOW_MEMORY 1
+#elif defined (__has_feature)
+#if __has_feature (address_sanitizer)
+#define HAS_SHADOW_MEMORY 1
+#endif
+#endif
+
 #define MEMORY_MAX (2ull * 1024 * 1024 * 1024)
 #define TOOL_MAX_MS (120 * 1000)
 /* The roots are opened first, so their descriptors are low. */
@@ -93,7 +102,7 @@ child_main (const OwRunnerRoots *roots,
     _exit (1);
   fd = STDIN_FILENO;
   close_others (roots);
-#ifndef __SANITIZE_ADDRESS__
+#ifndef HAS_SHADOW_MEMORY
   struct rlimit memory = { .rlim_cur = MEMORY_MAX, .rlim_max = MEMORY_MAX };
 
   setrlimit (RLIMIT_AS, &memory);

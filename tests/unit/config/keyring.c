@@ -293,7 +293,7 @@ answer (GDBusConnection *bus,
     g_atomic_int_inc (&self->asked);
   if (self->fake_kind == FAKE_WRONG_TYPES)
     body = g_variant_new ("(i)", 7);
-  else if (self->fake_kind != FAKE_ERRORS)
+  else if (self->fake_kind != FAKE_ERRORS && self->fake_kind != FAKE_SILENT)
     body = make_answer (self, message);
 
   if (self->fake_kind != FAKE_SILENT)

@@ -65,6 +65,8 @@ test_instructions (Fixture       *fixture,
   session_assert_ended (fixture, "done", 0);
   g_assert_cmpstr (ow_event_get_string (session_find (fixture, OW_EVENT_TOOL_ASKED), "purpose"),
                    ==, "instructions");
+  g_test_message ("%s", ow_event_get_string (session_find (fixture, OW_EVENT_TOOL_ENDED),
+                                             "result"));
   g_assert_cmpstr (ow_event_get_string (session_find (fixture, OW_EVENT_TOOL_ENDED), "outcome"),
                    ==, "ok");
   session_assert_roles (fixture, "system user user");
