@@ -37,7 +37,10 @@ class Window:
         answer = self.desktop.request(request)
         if check and "error" in answer:
             self.desktop.screenshot("failure")
-            pytest.fail(f"{op} {name or more} ({role}): {answer['error']}\n{self.tree()}")
+            ended = self.process.poll()
+            pytest.fail(f"{op} {name or more} ({role}): {answer['error']}\n"
+                        f"the window {'runs' if ended is None else f'has ended with {ended}'}\n"
+                        f"{self.tree()}\n{self.desktop.log()}")
         return answer
 
     def wait(self, name=None, role=None, **more):
@@ -174,6 +177,11 @@ class Desktop:
         self.xdotool("search", "--sync", "--onlyvisible", "--pid", str(process.pid),
                      "windowfocus", "--sync")
         return window
+
+    def log(self):
+        """What the window wrote to its error stream."""
+        path = self.workspace.path / "desktop.log"
+        return path.read_text(errors="replace")[-4000:] if path.exists() else ""
 
     def xdotool(self, *words):
         return self.account.run(["xdotool", *words], env=self.env)
