@@ -110,7 +110,7 @@ def wait(request):
             return found[request.get("nth", 0)]
         if time.monotonic() > deadline:
             return None
-        time.sleep(0.05)
+        time.sleep(request.get("poll", 0.05))
 
 
 def op_wait(request):

@@ -37,7 +37,9 @@ def start_session(window, folder, model, task="Do it.", provider=SANDBOX, name="
 
 def card(window, **more):
     """The approval card that asks: its buttons can be pressed from now on."""
-    window.wait("Deny", **more)
+    # Asked for as seldom as a person looks: GTK 4.8's own side of the accessibility bus has been
+    # seen to crash where every widget is asked for its name while the list makes and drops them.
+    window.wait("Deny", poll=0.4, **more)
     time.sleep(scaled(ARMED) + 0.3)
 
 
