@@ -54,7 +54,7 @@ def nothing_left(workspace):
     (["run", "--folder", "/x", "--model", "replay:/x"], "one task"),
     (["run", "--folder", "/x", "--model", "replay:/x", "a", "b"], "one task"),
     (["run", "--no-such-option"], "--no-such-option"),
-    (["sandbox"], "needs one of its own commands"), (["sandbox", "dance"], "needs one"),
+    (["sandbox"], "needs one of its own commands"), (["sandbox", "dance"], "has no command “dance”"),
     (["sandbox", "exec"], "--folder"), (["sandbox", "exec", "--folder", "/x"], "command"),
     (["sandbox", "exec", "--folder", "/x", "--"], "command"),
     (["sessions"], "list"), (["sessions", "show"], "list"), (["audit"], "verify"), (["audit", "verify", "x"], "verify"),
