@@ -68,6 +68,16 @@ on_key_stored (GObject      *source,
   g_task_return_error (task, error);
 }
 
+/* A key is kept for the address that is meant, however it is written; the settings let none
+ * pass that means nothing. (transfer full) */
+static char *
+find_key_address (const char *base_url)
+{
+  char *address = ow_model_find_base_url ("openai:x", base_url, NULL);
+
+  return address != NULL ? address : g_strdup (base_url);
+}
+
 void
 ow_engine_models_add (OwLocalEngine *self,
                       const json_t  *params,
@@ -95,14 +105,12 @@ ow_engine_models_add (OwLocalEngine *self,
       ow_engine_return_json (task, json_pack ("{s:b, s:s}", "added", TRUE, "keyring", "none"));
       return;
     }
-  address = ow_model_find_base_url ("openai:x", settings->base_url, NULL);
-  label = g_strdup_printf ("OpenWorker: the key for %s", address != NULL ? address
-                                                                         : settings->base_url);
+  address = find_key_address (settings->base_url);
+  label = g_strdup_printf ("OpenWorker: the key for %s", address);
   adding = g_new0 (Adding, 1);
   adding->task = g_object_ref (task);
   adding->name = g_strdup (settings->name);
-  ow_keys_store_async (address != NULL ? address : settings->base_url, label, key, NULL,
-                       on_key_stored, adding);
+  ow_keys_store_async (address, label, key, NULL, on_key_stored, adding);
 }
 
 /* The models with what is known of their keys; each is asked for at the same time, because a
@@ -185,8 +193,8 @@ ask_key (GTask  *task,
   list->n_open++;
   lookup->task = g_object_ref (task);
   lookup->model = model;
-  address = ow_model_find_base_url ("openai:x", base_url, NULL);
-  ow_keys_lookup_async (address != NULL ? address : base_url, NULL, on_key_state, lookup);
+  address = find_key_address (base_url);
+  ow_keys_lookup_async (address, NULL, on_key_state, lookup);
 }
 
 void
@@ -242,15 +250,14 @@ shares_key (OwConfig   *config,
             const char *base_url)
 {
   GPtrArray *models = ow_config_get_models (config);
-  g_autofree char *address = ow_model_find_base_url ("openai:x", base_url, NULL);
+  g_autofree char *address = find_key_address (base_url);
 
   for (guint i = 0; i < models->len; i++)
     {
       const OwModelSettings *other = g_ptr_array_index (models, i);
-      g_autofree char *theirs = ow_model_find_base_url ("openai:x", other->base_url, NULL);
+      g_autofree char *theirs = find_key_address (other->base_url);
 
-      /* A key is kept for the address that is meant, however it is written. */
-      if (!g_str_equal (other->name, name) && g_strcmp0 (theirs, address) == 0)
+      if (!g_str_equal (other->name, name) && g_str_equal (theirs, address))
         return TRUE;
     }
   return FALSE;
@@ -282,9 +289,8 @@ ow_engine_models_remove (OwLocalEngine *self,
       ow_engine_return_json (task, json_pack ("{s:b, s:s}", "removed", TRUE, "keyring", "kept"));
       return;
     }
-  address = ow_model_find_base_url ("openai:x", settings->base_url, NULL);
-  ow_keys_store_async (address != NULL ? address : settings->base_url, "OpenWorker", NULL, NULL,
-                       on_key_removed, g_object_ref (task));
+  address = find_key_address (settings->base_url);
+  ow_keys_store_async (address, "OpenWorker", NULL, NULL, on_key_removed, g_object_ref (task));
 }
 
 /* A question to a model, timed. */

@@ -69,6 +69,11 @@ class Up:
         return wait_until(waiting, 20, "the request")
 
 
+def wait_begun(workspace):
+    """Until the command of a test has made the file that says so."""
+    wait_until((workspace.folder / "begun").exists, 20, "the command")
+
+
 def said(done, status, *words):
     """One sentence for a person, with @words, and this status."""
     assert done.returncode == status, done.stdout + done.stderr

@@ -9,8 +9,8 @@ import subprocess
 import time
 
 import pytest
-from conftest import scaled, wait_until
-from engines import Up, said
+from conftest import scaled
+from engines import Up, said, wait_begun
 from model_server import ModelServer, calls
 from terminal import Terminal
 
@@ -27,10 +27,6 @@ def engine(ordinary_user, openworker):
     yield up
     if up.process.poll() is None:
         assert up.stop() == 0
-
-
-def wait_begun(workspace):
-    wait_until((workspace.folder / "begun").exists, 20, "the command")
 
 
 def go(engine, workspace):

@@ -19,7 +19,6 @@ from engine_client import EngineClient, EngineError
 from engines import Up
 
 SLOW = "touch begun; while ! [ -e go ]; do sleep 0.05; done; echo done"
-root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
 
 @pytest.fixture
@@ -63,7 +62,7 @@ def test_socket_is_its_owners(engine):
     assert place.stat().st_mode & 0o077 == 0
 
 
-@root_only
+@pytest.mark.root
 def test_another_user_is_told_nothing(engine):
     """Where a way to the socket is left open, who comes is looked at all the same."""
     place = engine.account.workspace.runtime / "coworker"

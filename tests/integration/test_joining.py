@@ -19,8 +19,6 @@ from fake_engine import FakeEngine
 from model_server import ModelServer, calls
 from replays import replay
 
-root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-
 
 @pytest.fixture
 def up(ordinary_user, openworker):
@@ -222,7 +220,7 @@ def test_pages_of_an_engine_that_lies(ordinary_user, openworker, name, argv):
     assert "FALSE" not in done.stdout or name == "back"
 
 
-@root_only
+@pytest.mark.root
 def test_bridge_speaks_to_no_other_user(ordinary_user, openworker, workspace):
     """The far side cannot see whose process answers it."""
     place = ordinary_user.mkdir(workspace.runtime / "coworker", 0o700)

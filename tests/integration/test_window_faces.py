@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 from conftest import scaled, wait_until
-from engines import Up
+from engines import Up, wait_begun
 from model_server import ModelServer, calls
 from windows import (SANDBOXED, events, level, only_session, say, start_session, wait_event,
                      wait_text)
@@ -29,10 +29,6 @@ def up(ordinary_user, openworker):
     yield up
     if up.process.poll() is None:
         assert up.stop() == 0
-
-
-def wait_begun(workspace):
-    wait_until((workspace.folder / "begun").exists, 20, "the command")
 
 
 def go(account, workspace):
