@@ -5,6 +5,7 @@
 
 #include <gio/gio.h>
 
+#include "sandbox/ow-attach.h"
 #include "wire/ow-mcp-client.h"
 
 /* One `attach`: its process, its pipes and the MCP client on them, from the hello to
@@ -33,9 +34,9 @@ typedef struct {
 
 OwChannelLink *ow_channel_link_new  (const OwChannelLinkHandlers *handlers,
                                      gpointer                     user_data);
-/* Spawns @argv. The outcome is told by ready, never from within this function. */
+/* Spawns what @attach says, which has to stay. The outcome is told by ready, never from within this function. */
 void           ow_channel_link_open (OwChannelLink      *self,
-                                     const char * const *argv,
+                                     const OwAttach      *attach,
                                      guint               hello_ms);
 void           ow_channel_link_close (OwChannelLink *self);
 /* The runner's instance id; NULL before the hello. */

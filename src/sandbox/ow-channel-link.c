@@ -309,11 +309,12 @@ ow_channel_link_read (OwChannelLink *self)
 
 void
 ow_channel_link_open (OwChannelLink      *self,
-                      const char * const *argv,
+                      const OwAttach      *attach,
                       guint               hello_ms)
 {
   OwProcessOptions options = {
-    .argv = argv, .stdin_pipe = TRUE, .stdout_pipe = TRUE,
+    .argv = (const char * const *) attach->argv,
+    .envp = (const char * const *) attach->envp, .stdin_pipe = TRUE, .stdout_pipe = TRUE,
   };
   g_autoptr (GError) error = NULL;
 

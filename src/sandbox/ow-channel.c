@@ -29,7 +29,7 @@ struct _OwChannel
 {
   GObject        parent_instance;
 
-  char         **argv;             /* (owned) */
+  OwAttach      *attach;           /* (owned) */
   OwChannelTimes times;
   ChannelState   state;
   OwChannelLink *link;             /* (owned) (nullable) ready */
@@ -486,7 +486,7 @@ ow_channel_attach (OwChannel *self)
   };
 
   self->next = ow_channel_link_new (&handlers, self);
-  ow_channel_link_open (self->next, (const char * const *) self->argv,
+  ow_channel_link_open (self->next, self->attach,
                         self->times.hello_ms);
 }
 
@@ -608,7 +608,7 @@ ow_channel_finalize (GObject *object)
 
   ow_open_calls_free (self->calls);
   ow_open_requests_free (self->requests);
-  g_strfreev (self->argv);
+  ow_attach_free (self->attach);
   g_free (self->instance);
   G_OBJECT_CLASS (ow_channel_parent_class)->finalize (object);
 }
@@ -637,7 +637,7 @@ or_default (guint value,
 }
 
 OwChannel *
-ow_channel_new (const char * const   *attach_argv,
+ow_channel_new (const OwAttach       *attach,
                 const OwChannelTimes *times)
 {
   OwChannel *self = g_object_new (OW_TYPE_CHANNEL, NULL);
@@ -645,7 +645,7 @@ ow_channel_new (const char * const   *attach_argv,
 
   if (times != NULL)
     given = *times;
-  self->argv = g_strdupv ((char **) attach_argv);
+  self->attach = ow_attach_copy (attach);
   self->times.hello_ms = or_default (given.hello_ms, 5000);
   self->times.silence_ms = or_default (given.silence_ms, 10000);
   self->times.request_ms = or_default (given.request_ms, 10000);

@@ -3,6 +3,8 @@
 
 #include "sandbox/ow-sandbox-instance.h"
 
+#include "base/ow-error.h"
+
 G_DEFINE_INTERFACE (OwSandboxInstance, ow_sandbox_instance, G_TYPE_OBJECT)
 
 static void
@@ -14,12 +16,12 @@ ow_sandbox_instance_default_init (OwSandboxInstanceInterface *iface)
                 G_TYPE_NONE, 1, G_TYPE_STRING);
 }
 
-const char * const *
-ow_sandbox_instance_get_attach_argv (OwSandboxInstance *self)
+const OwAttach *
+ow_sandbox_instance_get_attach (OwSandboxInstance *self)
 {
   g_return_val_if_fail (OW_IS_SANDBOX_INSTANCE (self), NULL);
 
-  return OW_SANDBOX_INSTANCE_GET_IFACE (self)->get_attach_argv (self);
+  return OW_SANDBOX_INSTANCE_GET_IFACE (self)->get_attach (self);
 }
 
 GPid
@@ -48,4 +50,48 @@ ow_sandbox_instance_stop_finish (OwSandboxInstance *self,
   g_return_val_if_fail (OW_IS_SANDBOX_INSTANCE (self), FALSE);
 
   return OW_SANDBOX_INSTANCE_GET_IFACE (self)->stop_finish (self, result, error);
+}
+
+gboolean
+ow_sandbox_instance_can_allow (OwSandboxInstance *self)
+{
+  g_return_val_if_fail (OW_IS_SANDBOX_INSTANCE (self), FALSE);
+
+  return OW_SANDBOX_INSTANCE_GET_IFACE (self)->allow_async != NULL;
+}
+
+void
+ow_sandbox_instance_allow_async (OwSandboxInstance  *self,
+                                 const char         *host,
+                                 guint16             port,
+                                 GCancellable       *cancellable,
+                                 GAsyncReadyCallback callback,
+                                 gpointer            user_data)
+{
+  GError *error = NULL;
+
+  g_return_if_fail (OW_IS_SANDBOX_INSTANCE (self));
+
+  if (ow_sandbox_instance_can_allow (self))
+    {
+      OW_SANDBOX_INSTANCE_GET_IFACE (self)->allow_async (self, host, port, cancellable, callback,
+                                                         user_data);
+      return;
+    }
+  ow_error_set (&error, OW_ERROR_REFUSED, "The host was not allowed",
+                "the list of a running sandbox of this kind cannot be changed",
+                "Add it to sandbox_extra_hosts in config.toml and start the session again");
+  g_task_report_error (self, callback, user_data, ow_sandbox_instance_allow_async, error);
+}
+
+gboolean
+ow_sandbox_instance_allow_finish (OwSandboxInstance *self,
+                                  GAsyncResult      *result,
+                                  GError           **error)
+{
+  g_return_val_if_fail (OW_IS_SANDBOX_INSTANCE (self), FALSE);
+
+  if (g_async_result_is_tagged (result, ow_sandbox_instance_allow_async))
+    return g_task_propagate_boolean (G_TASK (result), error);
+  return OW_SANDBOX_INSTANCE_GET_IFACE (self)->allow_finish (self, result, error);
 }

@@ -242,8 +242,7 @@ ow_sandbox_raised (GObject      *source,
   if (!ow_sandbox_go_on (self, error))
     return;
   ow_state_reach ("wall-up");
-  self->channel = ow_channel_new (ow_sandbox_instance_get_attach_argv (self->instance),
-                                  NULL);
+  self->channel = ow_channel_new (ow_sandbox_instance_get_attach (self->instance), NULL);
   g_signal_connect (self->channel, "lost", G_CALLBACK (ow_sandbox_on_lost), self);
   g_signal_connect (self->instance, "ended", G_CALLBACK (ow_sandbox_on_ended), self);
   g_signal_connect (self->instance, "decision", G_CALLBACK (ow_sandbox_on_decision), self);

@@ -23,7 +23,7 @@ struct _OwWallInstance {
 
   OwReadyProcess *main_process; /* (owned) (nullable) NULL once stopped */
   OwReadyProcess *proxy;        /* (owned) (nullable) */
-  char          **attach_argv;  /* (owned) */
+  OwAttach       *attach;       /* (owned) */
   GPid            main_pid;
   int             inner_fd;     /* pidfd of the first process inside, -1: none */
   gboolean        over;
@@ -128,7 +128,7 @@ ow_wall_instance_finalize (GObject *object)
 {
   OwWallInstance *self = OW_WALL_INSTANCE (object);
 
-  g_strfreev (self->attach_argv);
+  ow_attach_free (self->attach);
   g_free (self->reason);
   G_OBJECT_CLASS (ow_wall_instance_parent_class)->finalize (object);
 }
@@ -146,10 +146,10 @@ ow_wall_instance_init (OwWallInstance *self)
   self->inner_fd = -1;
 }
 
-static const char * const *
-get_attach_argv (OwSandboxInstance *instance)
+static const OwAttach *
+get_attach (OwSandboxInstance *instance)
 {
-  return (const char * const *) OW_WALL_INSTANCE (instance)->attach_argv;
+  return OW_WALL_INSTANCE (instance)->attach;
 }
 
 static GPid
@@ -269,7 +269,7 @@ stop_finish (OwSandboxInstance *instance,
 static void
 ow_wall_instance_iface_init (OwSandboxInstanceInterface *iface)
 {
-  iface->get_attach_argv = get_attach_argv;
+  iface->get_attach = get_attach;
   iface->get_main_pid = get_main_pid;
   iface->stop_async = stop_async;
   iface->stop_finish = stop_finish;
@@ -287,11 +287,12 @@ ow_wall_instance_new (const OwSandboxPlan *plan,
   self->main_pid = ow_process_get_pid (ow_ready_process_get_process (main_process));
   if (proxy != NULL)
     self->inner_fd = open_inner (self->main_pid);
-  self->attach_argv = g_new0 (char *, 5);
-  self->attach_argv[0] = g_strdup (plan->runner);
-  self->attach_argv[1] = g_strdup ("attach");
-  self->attach_argv[2] = g_strdup ("--socket");
-  self->attach_argv[3] = g_build_filename (plan->run_dir, "runner.sock", NULL);
+  self->attach = g_new0 (OwAttach, 1);
+  self->attach->argv = g_new0 (char *, 5);
+  self->attach->argv[0] = g_strdup (plan->runner);
+  self->attach->argv[1] = g_strdup ("attach");
+  self->attach->argv[2] = g_strdup ("--socket");
+  self->attach->argv[3] = g_build_filename (plan->run_dir, "runner.sock", NULL);
   g_signal_connect (main_process, "ended", G_CALLBACK (on_ended), self);
   if (proxy != NULL)
     {

@@ -57,13 +57,14 @@ fixture_init (Fixture              *fixture,
               const OwChannelTimes *times)
 {
   const char *argv[] = { FAKE_RUNNER, NULL, behaviour, NULL };
+  OwAttach attach = { .argv = (char **) argv };
 
   *fixture = (Fixture) { 0 };
   fixture->state_dir = g_dir_make_tmp ("ow-channel-XXXXXX", NULL);
   g_assert_nonnull (fixture->state_dir);
   argv[1] = fixture->state_dir;
   fixture->output = g_string_new (NULL);
-  fixture->channel = ow_channel_new (argv, times != NULL ? times : &quick);
+  fixture->channel = ow_channel_new (&attach, times != NULL ? times : &quick);
   g_signal_connect (fixture->channel, "lost", G_CALLBACK (on_lost), fixture);
 }
 
@@ -267,13 +268,14 @@ test_refused (gconstpointer data)
 static void
 test_no_program (void)
 {
-  const char * const argv[] = { "/nonexistent/attach", NULL };
+  const char *argv[] = { "/nonexistent/attach", NULL };
+  OwAttach attach = { .argv = (char **) argv };
   g_autoptr (GError) error = NULL;
   Fixture fixture;
 
   fixture_init (&fixture, "honest", NULL);
   g_object_unref (fixture.channel);
-  fixture.channel = ow_channel_new (argv, NULL);
+  fixture.channel = ow_channel_new (&attach, NULL);
   error = try_connect (&fixture);
   g_assert_error (error, OW_ERROR, OW_ERROR_FAILED);
   g_assert_nonnull (strstr (error->message, "/nonexistent/attach"));

@@ -36,6 +36,7 @@ struct _TestInstance {
   GObject     parent_instance;
   Setting    *setting;
   const char *argv[4];
+  OwAttach    attach;
 };
 
 struct _TestProvider {
@@ -44,15 +45,16 @@ struct _TestProvider {
   TestInstance *last; /* (unowned) */
 };
 
-static const char * const *
-test_instance_get_attach_argv (OwSandboxInstance *instance)
+static const OwAttach *
+test_instance_get_attach (OwSandboxInstance *instance)
 {
   TestInstance *self = TEST_INSTANCE (instance);
 
   self->argv[0] = FAKE_RUNNER;
   self->argv[1] = self->setting->state_dir;
   self->argv[2] = self->setting->behaviour;
-  return self->argv;
+  self->attach.argv = (char **) self->argv;
+  return &self->attach;
 }
 
 static GPid
@@ -93,7 +95,7 @@ test_instance_stop_finish (OwSandboxInstance *instance,
 static void
 test_instance_iface_init (OwSandboxInstanceInterface *iface)
 {
-  iface->get_attach_argv = test_instance_get_attach_argv;
+  iface->get_attach = test_instance_get_attach;
   iface->get_main_pid = test_instance_get_main_pid;
   iface->stop_async = test_instance_stop_async;
   iface->stop_finish = test_instance_stop_finish;

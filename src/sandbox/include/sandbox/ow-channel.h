@@ -5,6 +5,7 @@
 
 #include <gio/gio.h>
 
+#include "sandbox/ow-attach.h"
 #include "tools/ow-tool-host.h"
 
 /* The host's end of the channel to a runner (docs/runner-protocol.md): runs `attach`,
@@ -30,7 +31,8 @@ typedef struct {
   guint idle_ms;      /* 60,000: a ping with nothing to do, for the runner's lease */
 } OwChannelTimes;
 
-OwChannel *ow_channel_new            (const char * const *attach_argv,
+/* @attach is copied. */
+OwChannel *ow_channel_new            (const OwAttach       *attach,
                                       const OwChannelTimes *times);
 /* Completes when the runner has said hello, has our version, and is initialized. */
 void       ow_channel_connect_async  (OwChannel *self, GCancellable *cancellable,

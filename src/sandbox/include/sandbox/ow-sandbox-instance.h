@@ -5,6 +5,8 @@
 
 #include <gio/gio.h>
 
+#include "sandbox/ow-attach.h"
+
 /* One raised wall, made by a provider and owned by OwSandbox. An end by itself is told by
  * "ended"; after stop_finish nothing of it runs, unless there is an error. Main thread. */
 
@@ -15,16 +17,28 @@ G_DECLARE_INTERFACE (OwSandboxInstance, ow_sandbox_instance, OW, SANDBOX_INSTANC
  * "decision" (const char *line): one JSON line of openworker-proxy (docs/proxy.md). */
 struct _OwSandboxInstanceInterface {
   GTypeInterface parent_iface;
-  /* argv of `attach`, run by OwChannel with pipes on stdin and stdout. */
-  const char * const *(*get_attach_argv) (OwSandboxInstance *self);
+  /* Borrowed: how OwChannel reaches the runner. */
+  const OwAttach *(*get_attach) (OwSandboxInstance *self);
   GPid     (*get_main_pid) (OwSandboxInstance *self);
   void     (*stop_async)   (OwSandboxInstance *self, GAsyncReadyCallback callback,
                             gpointer user_data);
   gboolean (*stop_finish)  (OwSandboxInstance *self, GAsyncResult *result, GError **error);
+  /* Optional: adds HOST:PORT to what the inside may reach while it runs. */
+  void     (*allow_async)  (OwSandboxInstance *self, const char *host, guint16 port,
+                            GCancellable *cancellable, GAsyncReadyCallback callback,
+                            gpointer user_data);
+  gboolean (*allow_finish) (OwSandboxInstance *self, GAsyncResult *result, GError **error);
 };
-const char * const *ow_sandbox_instance_get_attach_argv (OwSandboxInstance *self);
+const OwAttach *ow_sandbox_instance_get_attach (OwSandboxInstance *self);
 GPid     ow_sandbox_instance_get_main_pid (OwSandboxInstance *self);
 void     ow_sandbox_instance_stop_async   (OwSandboxInstance *self,
                                            GAsyncReadyCallback callback, gpointer user_data);
 gboolean ow_sandbox_instance_stop_finish  (OwSandboxInstance *self, GAsyncResult *result,
+                                           GError **error);
+gboolean ow_sandbox_instance_can_allow    (OwSandboxInstance *self);
+/* Only where it can; else OW_ERROR_REFUSED. */
+void     ow_sandbox_instance_allow_async  (OwSandboxInstance *self, const char *host, guint16 port,
+                                           GCancellable *cancellable,
+                                           GAsyncReadyCallback callback, gpointer user_data);
+gboolean ow_sandbox_instance_allow_finish (OwSandboxInstance *self, GAsyncResult *result,
                                            GError **error);
