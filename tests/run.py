@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from common import build, skips, tap  # noqa: E402
 from common.tree import ROOT          # noqa: E402
 
-SUITES = ["style", "unit", "layers", "sanitizers", "integration", "guards"]
+SUITES = ["style", "unit", "layers", "sanitizers", "contract", "integration", "guards"]
 LONG_SUITES = ["fuzz"]
 ILLEGAL_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 FUZZ_SECONDS = int(os.environ.get("OPENWORKER_FUZZ_SECONDS", "3600"))
@@ -132,23 +132,32 @@ def note_offline():
         print("  the Python registry cannot be asked: OPENWORKER_TEST_OFFLINE=1", flush=True)
 
 
-def suite_integration(options):
-    note_offline()
+def run_pytest(name, options):
+    """The tests in tests/NAME, against the programs of the unit build."""
     problem = build.compile_tree(build.UNIT)
     if problem:
-        return tap.Counts(failed=[f"integration:build ({problem})"])
-    junit = build.UNIT.directory / "pytest.xml"
+        return tap.Counts(failed=[f"{name}:build ({problem})"])
+    junit = build.UNIT.directory / f"pytest-{name}.xml"
     junit.unlink(missing_ok=True)
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rfEs",
-            "--junitxml", str(junit), "tests/integration"]
+            "--junitxml", str(junit), f"tests/{name}"]
     if options.long:
         argv.append("--long")
     status = subprocess.run(argv, cwd=ROOT, env=build.run_env(), check=False).returncode
-    counts = read_junit(junit, "integration", lambda case: "{}::{}".format(
-        case.get("classname").split("integration.", 1)[-1], case.get("name")))
+    counts = read_junit(junit, name, lambda case: "{}::{}".format(
+        case.get("classname").split(f"{name}.", 1)[-1], case.get("name")))
     if status != 0 and not counts.failed:
-        counts.failed.append(f"integration:pytest (exit {status})")
+        counts.failed.append(f"{name}:pytest (exit {status})")
     return counts
+
+
+def suite_contract(options):
+    return run_pytest("contract", options)
+
+
+def suite_integration(options):
+    note_offline()
+    return run_pytest("integration", options)
 
 
 def suite_guards(options):
