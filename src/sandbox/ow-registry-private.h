@@ -16,6 +16,8 @@ typedef struct {
 
 gboolean ow_registry_read         (const char *id, OwRegistryRecord *record);
 void     ow_registry_record_clear (OwRegistryRecord *record);
+/* (transfer full) set of the ids of all entries and of locks left without one. */
+GHashTable *ow_registry_list_ids  (void);
 gboolean ow_registry_is_id        (const char *text);
 /* ID and @suffix in the registry's folder. (transfer full) */
 char    *ow_registry_get_path     (const char *id, const char *suffix);

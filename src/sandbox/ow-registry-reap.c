@@ -186,35 +186,11 @@ reap_one (const char *id,
   return good;
 }
 
-/* Ids of all entries and of locks left without one. */
-static GHashTable *
-list_ids (void)
-{
-  g_autofree char *path = ow_paths_get_registry_dir ();
-  GHashTable *ids = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-  DIR *dir = opendir (path);
-  struct dirent *entry;
-
-  while (dir != NULL && (entry = readdir (dir)) != NULL)
-    {
-      const char *dot = strchr (entry->d_name, '.');
-      g_autofree char *id = dot != NULL
-                              ? g_strndup (entry->d_name, (gsize) (dot - entry->d_name)) : NULL;
-
-      if (id != NULL && ow_registry_is_id (id) &&
-          (strcmp (dot, ".json") == 0 || strcmp (dot, ".lock") == 0))
-        g_hash_table_add (ids, g_steal_pointer (&id));
-    }
-  if (dir != NULL)
-    closedir (dir);
-  return ids;
-}
-
 gboolean
 ow_registry_reap (guint   *reaped,
                   GError **error)
 {
-  g_autoptr (GHashTable) ids = list_ids ();
+  g_autoptr (GHashTable) ids = ow_registry_list_ids ();
   GHashTableIter iter;
   gpointer id;
   guint count = 0;

@@ -128,13 +128,18 @@ entry_to_text (const OwRegistryEntry *entry)
   json_object_set_new (json, "provider", json_string (entry->provider));
   json_object_set_new (json, "home", json_string (entry->home));
   json_object_set_new (json, "run_dir", json_string (entry->run_dir));
+  if (entry->image != NULL && json_object_set_new (json, "image", json_string (entry->image)) != 0)
+    {
+      json_decref (json);
+      return NULL;
+    }
   json_object_set_new (json, "main_pid", json_integer (entry->main_pid));
   json_object_set_new (json, "main_start", json_integer ((json_int_t) entry->main_start));
   json_object_set_new (json, "owner_pid", json_integer (getpid ()));
   json_object_set_new (json, "owner_start",
                        json_integer ((json_int_t) ow_owner_process_start (getpid ())));
   json_object_set_new (json, "boot_id", json_string (boot));
-  text = json_object_size (json) == 10 ? ow_json_dump (json, NULL) : NULL;
+  text = json_object_size (json) == (entry->image != NULL ? 11 : 10) ? ow_json_dump (json, NULL) : NULL;
   json_decref (json);
   return text;
 }
@@ -187,6 +192,7 @@ ow_registry_record_clear (OwRegistryRecord *record)
   g_free (record->entry.provider);
   g_free (record->entry.home);
   g_free (record->entry.run_dir);
+  g_free (record->entry.image);
   g_free (record->boot_id);
   memset (record, 0, sizeof *record);
 }
@@ -241,6 +247,7 @@ ow_registry_read (const char       *id,
   record->entry.provider = g_strdup (ow_json_get_string (json, "provider", ""));
   record->entry.home = g_strdup (ow_json_get_string (json, "home", NULL));
   record->entry.run_dir = g_strdup (ow_json_get_string (json, "run_dir", NULL));
+  record->entry.image = g_strdup (ow_json_get_string (json, "image", NULL));
   record->boot_id = g_strdup (ow_json_get_string (json, "boot_id", ""));
   record->entry.main_pid = (GPid) CLAMP (ow_json_get_int (json, "main_pid", 0), 0, G_MAXINT);
   record->entry.main_start = (guint64) MAX (ow_json_get_int (json, "main_start", 0), 0);

@@ -428,6 +428,56 @@ test_process_start (Fixture      *fixture,
 
 #define ADD(path, func) g_test_add (path, Fixture, NULL, set_up, func, tear_down)
 
+/* What is shown is what stands there, whoever owns it; what is no entry is not shown. */
+static void
+test_list (Fixture      *fixture,
+           gconstpointer data)
+{
+  OwRegistryEntry entry = {
+    .id = (char *) OTHER_ID, .session = (char *) "other", .provider = (char *) "openshell",
+    .image = (char *) "image@sha256:00",
+  };
+  g_autofree char *homes = ow_paths_get_private_homes ();
+  g_autofree char *runtime = ow_paths_get_runtime_dir ();
+  g_autofree char *home = g_build_filename (homes, OTHER_ID, NULL);
+  g_autofree char *run_dir = g_build_filename (runtime, OTHER_ID, NULL);
+  g_autoptr (GPtrArray) none = ow_registry_list ();
+  g_autoptr (GPtrArray) both = NULL;
+  g_autofree char *boot = ow_owner_boot_id ();
+  const OwRegistryItem *item;
+  gint64 now = g_get_real_time () / G_USEC_PER_SEC;
+  g_autoptr (GError) error = NULL;
+
+  g_assert_cmpuint (none->len, ==, 0);
+  write_foreign (fixture, dead_pid (), 12345, boot, 0, 0);
+  write_entry ("aaaaaaaaaaaa.json", "{");
+  entry.home = home;
+  entry.run_dir = run_dir;
+  g_assert_true (ow_registry_put (&entry, &error));
+  g_assert_no_error (error);
+  both = ow_registry_list ();
+  g_assert_cmpuint (both->len, ==, 2);
+  for (guint i = 0; i < both->len; i++)
+    {
+      item = g_ptr_array_index (both, i);
+      g_assert_cmpint (ABS (item->since - now), <=, 60);
+      if (strcmp (item->id, ID) == 0)
+        {
+          g_assert_false (item->alive);
+          g_assert_cmpstr (item->provider, ==, "bubblewrap");
+          g_assert_null (item->image);
+          continue;
+        }
+      g_assert_cmpstr (item->id, ==, OTHER_ID);
+      g_assert_cmpstr (item->session, ==, "other");
+      g_assert_cmpstr (item->provider, ==, "openshell");
+      g_assert_cmpstr (item->image, ==, "image@sha256:00");
+      g_assert_cmpint (item->owner_pid, ==, getpid ());
+      g_assert_true (item->alive);
+    }
+  ow_registry_remove (OTHER_ID);
+}
+
 int
 main (int    argc,
       char **argv)
@@ -450,6 +500,7 @@ main (int    argc,
   ADD ("/registry/S21/own", test_own);
   ADD ("/registry/S21/lock-counts", test_lock_counts);
   ADD ("/registry/S21/killed", test_killed);
+  ADD ("/registry/list", test_list);
   ADD ("/registry/damaged", test_damaged);
   ADD ("/registry/climbing", test_climbing);
   ADD ("/registry/foreign-files", test_foreign_files);

@@ -16,6 +16,7 @@ typedef struct {
   char  *provider;  /* (owned) */
   char  *home;      /* (owned) private home */
   char  *run_dir;   /* (owned) */
+  char  *image;     /* (owned) (nullable) what it is made from, where there is such a thing */
   GPid   main_pid;  /* the provider's main process, 0 before it is there */
   guint64 main_start; /* its start time, clock ticks since boot */
 } OwRegistryEntry;
@@ -26,3 +27,19 @@ void     ow_registry_remove (const char *id);
 /* Ends the processes and removes the folders of every entry whose owner is gone; the
  * entry goes last. Never touches one whose owner lives. @reaped (nullable) counts. */
 gboolean ow_registry_reap   (guint *reaped, GError **error);
+
+/* One entry, as it is shown to a person. */
+typedef struct {
+  char    *id;        /* (owned) */
+  char    *session;   /* (owned) */
+  char    *provider;  /* (owned) "" while it is being planned */
+  char    *image;     /* (owned) (nullable) */
+  GPid     owner_pid;
+  gboolean alive;     /* its owner lives; one that does not is taken away by a reaper */
+  gint64   since;     /* seconds since 1970 */
+} OwRegistryItem;
+void ow_registry_item_free (OwRegistryItem *item);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (OwRegistryItem, ow_registry_item_free)
+/* (transfer full) array of OwRegistryItem, the oldest first: every entry, whoever owns it.
+ * Takes no lock, so an entry may go while it is read. */
+GPtrArray *ow_registry_list (void);

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "ow-registry-private.h"
+
+#include <dirent.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/ow-owner.h"
+#include "base/ow-paths.h"
+
+GHashTable *
+ow_registry_list_ids (void)
+{
+  g_autofree char *path = ow_paths_get_registry_dir ();
+  GHashTable *ids = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  DIR *dir = opendir (path);
+  struct dirent *entry;
+
+  while (dir != NULL && (entry = readdir (dir)) != NULL)
+    {
+      const char *dot = strchr (entry->d_name, '.');
+      g_autofree char *id = dot != NULL
+                              ? g_strndup (entry->d_name, (gsize) (dot - entry->d_name)) : NULL;
+
+      if (id != NULL && ow_registry_is_id (id) &&
+          (strcmp (dot, ".json") == 0 || strcmp (dot, ".lock") == 0))
+        g_hash_table_add (ids, g_steal_pointer (&id));
+    }
+  if (dir != NULL)
+    closedir (dir);
+  return ids;
+}
+
+void
+ow_registry_item_free (OwRegistryItem *item)
+{
+  if (item == NULL)
+    return;
+  g_free (item->id);
+  g_free (item->session);
+  g_free (item->provider);
+  g_free (item->image);
+  g_free (item);
+}
+
+/* The lock of an entry is made before it and never written: its time is the sandbox's. */
+static gint64
+get_since (const char *id)
+{
+  g_autofree char *lock = ow_registry_get_path (id, ".lock");
+  g_autofree char *file = ow_registry_get_path (id, ".json");
+  struct stat st;
+
+  if (lstat (lock, &st) == 0 || lstat (file, &st) == 0)
+    return st.st_mtim.tv_sec;
+  return 0;
+}
+
+static int
+compare_items (gconstpointer a,
+               gconstpointer b)
+{
+  const OwRegistryItem *one = *(OwRegistryItem * const *) a;
+  const OwRegistryItem *other = *(OwRegistryItem * const *) b;
+
+  if (one->since != other->since)
+    return one->since < other->since ? -1 : 1;
+  return strcmp (one->id, other->id);
+}
+
+GPtrArray *
+ow_registry_list (void)
+{
+  GPtrArray *items = g_ptr_array_new_with_free_func ((GDestroyNotify) ow_registry_item_free);
+  g_autoptr (GHashTable) ids = ow_registry_list_ids ();
+  GHashTableIter iter;
+  gpointer id;
+
+  g_hash_table_iter_init (&iter, ids);
+  while (g_hash_table_iter_next (&iter, &id, NULL))
+    {
+      OwRegistryRecord record;
+      OwRegistryItem *item;
+
+      if (!ow_registry_read (id, &record))
+        continue;
+      item = g_new0 (OwRegistryItem, 1);
+      item->id = g_strdup (id);
+      item->session = g_strdup (record.entry.session);
+      item->provider = g_strdup (record.entry.provider);
+      item->image = g_strdup (record.entry.image);
+      item->owner_pid = record.owner_pid;
+      item->alive = !ow_owner_is_gone (record.owner_pid, record.owner_start, record.boot_id);
+      item->since = get_since (id);
+      ow_registry_record_clear (&record);
+      g_ptr_array_add (items, item);
+    }
+  g_ptr_array_sort (items, compare_items);
+  return items;
+}
