@@ -78,6 +78,12 @@ ow_paths_get_registry_dir (void)
 }
 
 char *
+ow_paths_get_ocsf_dir (void)
+{
+  return get_below (ow_paths_get_state_dir (), "ocsf");
+}
+
+char *
 ow_paths_get_store_file (void)
 {
   return get_below (ow_paths_get_data_dir (), "sessions.sqlite");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: The OpenWorker authors */
 
+#include "config/ow-config-hosts.h"
 #include "ow-config-change-private.h"
 
 #include <errno.h>
@@ -27,14 +28,14 @@
 /* How often another program may write in between. */
 #define TRIES        5
 
-typedef enum { ADD_MODEL, REMOVE_MODEL, SET_TEXT } Kind;
+typedef enum { ADD_MODEL, REMOVE_MODEL, SET_TEXT, ADD_TEXT } Kind;
 
 typedef struct {
   Kind                   kind;
   const char            *path;
   const OwModelSettings *settings;  /* ADD_MODEL */
   const char            *name;      /* a model's, or the key */
-  const char            *value;     /* SET_TEXT */
+  const char            *value;     /* SET_TEXT, ADD_TEXT */
 } Change;
 
 /* The file as it was read. */
@@ -185,11 +186,42 @@ make_content (const Change *change,
     case REMOVE_MODEL:
       *leave = (int) find_model (before, change->name);
       return ow_config_edit_remove_model (old, before->toml, (guint) * leave);
+    case ADD_TEXT:
+      return ow_config_edit_add_text (old, before->toml, change->name, change->value);
     case SET_TEXT:
       break;
     }
 
   return ow_config_edit_set_text (old, before->toml, change->name, change->value);
+}
+
+/* The list @key of @toml is @value and then what it is in @before. */
+static gboolean
+is_put_in_front (OwConfigToml *before,
+                 OwConfigToml *toml,
+                 const char   *key,
+                 const char   *value)
+{
+  g_autoptr (GPtrArray) old = NULL;
+  g_autoptr (GPtrArray) now = NULL;
+  guint n = 0;
+  guint line;
+
+  if (ow_config_toml_get_texts (before, key, &old, &line) == OW_CONFIG_TOML_FOUND)
+    n = old->len;
+  if (ow_config_toml_get_texts (toml, key, &now, &line) != OW_CONFIG_TOML_FOUND ||
+      now->len != n + 1)
+    return FALSE;
+  for (guint i = 0; i < now->len; i++)
+    {
+      const OwConfigTomlText *text = g_ptr_array_index (now, i);
+      const OwConfigTomlText *was = i > 0 ? g_ptr_array_index (old, i - 1) : NULL;
+
+      if (strcmp (text->text, was != NULL ? was->text : value) != 0)
+        return FALSE;
+    }
+
+  return TRUE;
 }
 
 /* What the new text says, against the old one: the change, and nothing else. */
@@ -200,12 +232,16 @@ is_the_change (const Change *change,
                int           leave,
                int           new_leave)
 {
-  const gboolean is_text = change->kind == SET_TEXT;
+  const gboolean is_text = change->kind == SET_TEXT || change->kind == ADD_TEXT;
   g_autofree char *value = NULL;
   guint line;
 
-  if (is_text && (ow_config_toml_get_text (toml, change->name, &value, &line) !=
-                  OW_CONFIG_TOML_FOUND || strcmp (value, change->value) != 0))
+  if (change->kind == ADD_TEXT &&
+      !is_put_in_front (before->toml, toml, change->name, change->value))
+    return FALSE;
+  if (change->kind == SET_TEXT &&
+      (ow_config_toml_get_text (toml, change->name, &value, &line) != OW_CONFIG_TOML_FOUND ||
+       strcmp (value, change->value) != 0))
     return FALSE;
 
   return ow_config_toml_equals_but (before->toml, toml, is_text ? change->name : "models", leave,
@@ -374,4 +410,36 @@ ow_config_change_text (const char  *path,
   const Change change = { .kind = SET_TEXT, .path = path, .name = key, .value = value };
 
   return apply (&change, error);
+}
+
+/* FALSE also when the settings cannot be read: the change itself finds out why. */
+static gboolean
+has_extra_host (const char   *path,
+                const OwHost *host)
+{
+  g_autoptr (OwConfig) config = ow_config_load (path, NULL);
+  GPtrArray *hosts = config != NULL ? ow_config_get_extra_hosts (config) : NULL;
+
+  for (guint i = 0; hosts != NULL && i < hosts->len; i++)
+    {
+      const OwHost *other = g_ptr_array_index (hosts, i);
+
+      if (other->port == host->port && strcmp (other->host, host->host) == 0)
+        return TRUE;
+    }
+
+  return FALSE;
+}
+
+gboolean
+ow_config_add_extra_host (const char    *path,
+                          const OwHost  *host,
+                          GError       **error)
+{
+  g_autofree char *text = g_strdup_printf ("%s:%u", host->host, host->port);
+  const Change change = {
+    .kind = ADD_TEXT, .path = path, .name = "sandbox_extra_hosts", .value = text,
+  };
+
+  return has_extra_host (path, host) || apply (&change, error);
 }

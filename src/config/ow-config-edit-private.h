@@ -33,4 +33,11 @@ GBytes *ow_config_edit_set_text     (GBytes                *text,
                                      const char            *key,
                                      const char            *value);
 
+/* A text more in a list of texts at the top level, before the others; a list on lines of its own
+ * gets a line more. A new list comes where a new text would. */
+GBytes *ow_config_edit_add_text     (GBytes                *text,
+                                     OwConfigToml          *toml,
+                                     const char            *key,
+                                     const char            *value);
+
 G_END_DECLS

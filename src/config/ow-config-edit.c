@@ -437,10 +437,13 @@ insert_first (Edit    *edit,
                ow_config_scan_get (scan, at)->begin, g_string_free (out, FALSE));
 }
 
+/* @before and @after stand around the value. */
 static void
 insert_text (Edit       *edit,
              const char *key,
-             const char *value)
+             const char *before,
+             const char *value,
+             const char *after)
 {
   OwConfigScan *scan = edit->scan;
   const OwConfigLine *last = NULL;
@@ -456,9 +459,9 @@ insert_text (Edit       *edit,
         last = line;
     }
 
-  g_string_append_printf (out, "%s = ", key);
+  g_string_append_printf (out, "%s = %s", key, before);
   append_quoted (out, value);
-  g_string_append (out, scan->eol);
+  g_string_append_printf (out, "%s%s", after, scan->eol);
   if (last == NULL)
     {
       insert_first (edit, out);
@@ -482,7 +485,7 @@ ow_config_edit_set_text (GBytes       *text,
 
   if (!ow_config_toml_get_region (toml, key, &region))
     {
-      insert_text (edit, key, value);
+      insert_text (edit, key, "", value, "");
       return edit_apply (edit);
     }
 
@@ -493,6 +496,50 @@ ow_config_edit_set_text (GBytes       *text,
   out = g_string_new (NULL);
   append_quoted (out, value);
   edit_splice (edit, begin, end, g_string_free (out, FALSE));
+
+  return edit_apply (edit);
+}
+
+GBytes *
+ow_config_edit_add_text (GBytes       *text,
+                         OwConfigToml *toml,
+                         const char   *key,
+                         const char   *value)
+{
+  g_autoptr (Edit) edit = edit_new (text);
+  g_autoptr (GPtrArray) texts = NULL;
+  const OwConfigScan *scan = edit->scan;
+  OwConfigTomlRegion region;
+  GString *out;
+  gsize begin, end, at;
+  guint line;
+
+  if (!ow_config_toml_get_region (toml, key, &region))
+    {
+      insert_text (edit, key, "[", value, "]");
+      return edit_apply (edit);
+    }
+
+  if (ow_config_toml_get_texts (toml, key, &texts, &line) != OW_CONFIG_TOML_FOUND ||
+      !ow_config_scan_find (edit->scan, &region, &begin, &end) || scan->text[begin] != '[')
+    return NULL;
+  out = g_string_new (NULL);
+  at = skip_blanks (scan, begin + 1);
+  if (at < end && (scan->text[at] == '#' || is_eol (scan, at)))
+    {
+      /* Indented as what stands below it. */
+      at = find_line_end (scan, at) + strlen (scan->eol);
+      g_string_append_len (out, scan->text + at, (gssize) (skip_blanks (scan, at) - at));
+      append_quoted (out, value);
+      g_string_append_printf (out, ",%s", scan->eol);
+    }
+  else
+    {
+      at = begin + 1;
+      append_quoted (out, value);
+      g_string_append (out, texts->len > 0 ? ", " : "");
+    }
+  edit_splice (edit, at, at, g_string_free (out, FALSE));
 
   return edit_apply (edit);
 }

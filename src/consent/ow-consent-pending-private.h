@@ -13,7 +13,11 @@ typedef struct {
   char           *call;      /* (owned) (nullable) id of the tool call */
   char           *title;     /* (owned) one line: the tool's name */
   char           *subject;   /* (owned) exact bytes of what is to be done */
-  char          **words;     /* (owned) (nullable) what "always" would allow; NULL: not offered */
+  char          **words;     /* (owned) (nullable) the command that "always" would allow */
+  char           *always;    /* (owned) (nullable) what else it would allow, kept by @keep; neither
+                              * of the two: it is not offered */
+  gboolean      (*keep) (gpointer data, GError **error);
+  gpointer        keep_data; /* (unowned) */
   GTask          *task;      /* (owned) */
   GSource        *timeout;   /* (owned) (nullable) NULL: parked, no deadline runs */
   GSource        *cancelled; /* (owned) (nullable) */

@@ -31,6 +31,9 @@ ow_consent_pending_new (const OwConsentQuestion  *question,
   self->call = g_strdup (question->call);
   self->title = g_strdup (question->title);
   self->subject = g_strdup (question->subject);
+  self->always = g_strdup (question->always);
+  self->keep = question->keep;
+  self->keep_data = question->keep_data;
   self->task = g_object_ref (task);
   return self;
 }
@@ -42,6 +45,7 @@ ow_consent_pending_free (OwConsentPending *self)
   ow_source_clear (&self->cancelled);
   g_clear_object (&self->task);
   g_strfreev (self->words);
+  g_free (self->always);
   g_free (self->id);
   g_free (self->call);
   g_free (self->title);
@@ -64,6 +68,10 @@ ow_consent_pending_describe (const OwConsentPending *self)
       g_autofree char *always = ow_simple_command_join ((const char * const *) self->words);
 
       json_object_set_new (members, "always", json_string (always));
+    }
+  else if (self->always != NULL)
+    {
+      json_object_set_new (members, "always", json_string (self->always));
     }
   return members;
 }

@@ -230,7 +230,7 @@ settle (OwConsent  *self,
   event = ow_event_list_append (self->events, OW_EVENT_CONSENT_ANSWERED, members, &error);
   if (event == NULL)
     {
-      if (decision == OW_DECISION_ALWAYS)
+      if (decision == OW_DECISION_ALWAYS && pending->words != NULL)
         ow_consent_rules_remove (self->rules, pending->level, self->place,
                                  (const char * const *) pending->words);
       g_task_return_error (pending->task, error);
@@ -512,6 +512,8 @@ store_rule (OwConsent               *self,
             const OwConsentPending  *pending,
             GError                 **error)
 {
+  if (pending->always != NULL && pending->keep != NULL)
+    return pending->keep (pending->keep_data, error);
   if (pending->words == NULL || self->rules == NULL || self->place == NULL)
     {
       ow_error_set (error, OW_ERROR_USAGE, "This cannot be allowed for always",

@@ -189,6 +189,9 @@ static const Schema schemas[OW_EVENT_N_TYPES] = {
                                  { "reason", STRING, NULL, NULL },
                                  LEVEL,
                                  { "address", STRING | OPTIONAL, NULL, NULL },
+                                 { "program", STRING | OPTIONAL, NULL, NULL },
+                                 { "sandbox", STRING | OPTIONAL, NULL, NULL },
+                                 { "call", STRING | OPTIONAL, NULL, NULL },
                                } },
   [OW_EVENT_WALL] = { {
                         { "state", STRING, wall_values, NULL },

@@ -5,7 +5,8 @@
 
 #include "wire/ow-json.h"
 
-/* Reads one decision line of openworker-proxy (docs/proxy.md) strictly: the members
+/* Reads one decision line of openworker-proxy (docs/proxy.md), or of what stands in its place with
+ * OpenShell (ow-openshell-watch-private.h), strictly: the members
  * it has, their types, words and ranges, and no other. Any thread.
  *
  * Returns: (new reference) the decision; NULL when it is none. */

@@ -12,39 +12,8 @@
 #include "ow-sandbox-private.h"
 #include "sandbox/ow-registry.h"
 
-typedef enum {
-  SANDBOX_NEW,
-  SANDBOX_STARTING,
-  SANDBOX_UP,
-  SANDBOX_LOST,
-  SANDBOX_STOPPING,
-  SANDBOX_STOPPED,
-} SandboxState;
-
-struct _OwSandbox
-{
-  GObject            parent_instance;
-
-  OwSandboxProvider *provider;    /* (owned) */
-  char              *session;     /* (owned) */
-  GPtrArray         *folders;     /* (owned) (nullable) until the plan has them */
-  GPtrArray         *hosts;       /* (owned) (nullable) likewise */
-  SandboxState       state;
-  OwSandboxPlan     *plan;        /* (owned) (nullable) outlives the instance */
-  OwSandboxInstance *instance;    /* (owned) (nullable) */
-  OwChannel         *channel;     /* (owned) (nullable) */
-  GTask             *starting;    /* (owned) (nullable) */
-  GCancellable      *cancellable; /* (owned) ends the start */
-  GSource           *caller;      /* (owned) (nullable) the starter's cancellable */
-  GError            *failure;     /* (owned) (nullable) why it is being torn down */
-  GPtrArray         *stops;       /* (owned) GTask: who waits for the end */
-  char              *notice;      /* (owned) (nullable) */
-};
-
 enum { SIGNAL_LOST, SIGNAL_DECISION, N_SIGNALS };
 static guint signals[N_SIGNALS];
-
-static void ow_sandbox_host_init (OwToolHostInterface *iface);
 
 G_DEFINE_FINAL_TYPE_WITH_CODE (OwSandbox, ow_sandbox, G_TYPE_OBJECT,
                                G_IMPLEMENT_INTERFACE (OW_TYPE_TOOL_HOST,
@@ -69,9 +38,10 @@ ow_sandbox_ended (OwSandbox *self,
   g_autoptr (GTask) starting = g_steal_pointer (&self->starting);
 
   self->stops = g_ptr_array_new_with_free_func (g_object_unref);
-  self->state = SANDBOX_STOPPED;
+  self->state = OW_SANDBOX_STOPPED;
   ow_sandbox_leave_caller (self);
   ow_state_reach ("stopped");
+  ow_sandbox_change_failed (self);
   if (starting != NULL)
     g_task_return_error (starting, g_steal_pointer (&self->failure));
   for (guint i = 0; i < stops->len; i++)
@@ -104,7 +74,7 @@ ow_sandbox_instance_stopped (GObject      *source,
 static void
 ow_sandbox_tear_down (OwSandbox *self)
 {
-  self->state = SANDBOX_STOPPING;
+  self->state = OW_SANDBOX_STOPPING;
   ow_state_reach ("stopping");
   if (self->channel != NULL)
     ow_channel_close (self->channel);
@@ -120,8 +90,7 @@ ow_sandbox_tear_down (OwSandbox *self)
   ow_sandbox_ended (self, NULL);
 }
 
-/* Ends a start. @error is moved in. */
-static void
+void
 ow_sandbox_fail (OwSandbox *self,
                  GError    *error)
 {
@@ -152,9 +121,9 @@ ow_sandbox_on_lost (OwChannel  *channel,
 {
   OwSandbox *self = user_data;
 
-  if (self->state != SANDBOX_UP)
+  if (self->state != OW_SANDBOX_UP)
     return;
-  self->state = SANDBOX_LOST;
+  self->state = OW_SANDBOX_LOST;
   g_signal_emit (self, signals[SIGNAL_LOST], 0, reason);
 }
 
@@ -206,10 +175,13 @@ ow_sandbox_proven (GObject      *source,
   if (!ow_sandbox_go_on (self, error))
     return;
   ow_state_reach ("mounts-proven");
-  self->state = SANDBOX_UP;
+  self->state = OW_SANDBOX_UP;
   ow_sandbox_leave_caller (self);
   task = g_steal_pointer (&self->starting);
-  g_task_return_boolean (task, TRUE);
+  if (task != NULL)
+    g_task_return_boolean (task, TRUE);
+  else
+    ow_sandbox_changed (self);
 }
 
 static void
@@ -258,10 +230,26 @@ ow_sandbox_note_read_only (OwSandbox *self)
 
   for (guint i = 0; i < self->plan->folders->len; i++)
     read_only |= ((const OwFolder *) g_ptr_array_index (self->plan->folders, i))->read_only;
+  g_clear_pointer (&self->notice, g_free);
   if (read_only && !ow_level_is_walled (ow_sandbox_get_level (self)))
     self->notice = g_strdup ("There is no sandbox around this session: the file tools do "
                              "not write into its read-only folders, but a command that is "
                              "run can.");
+}
+
+/* Each wall that this sandbox has gets them. */
+static GPtrArray *
+copy_hosts (GPtrArray *hosts)
+{
+  GPtrArray *copy = g_ptr_array_new_with_free_func ((GDestroyNotify) ow_host_free);
+
+  for (guint i = 0; hosts != NULL && i < hosts->len; i++)
+    {
+      const OwHost *host = g_ptr_array_index (hosts, i);
+
+      g_ptr_array_add (copy, ow_host_new (host->host, host->port));
+    }
+  return copy;
 }
 
 static void
@@ -277,7 +265,7 @@ ow_sandbox_checked (GObject      *source,
   if (!ow_sandbox_go_on (self, error))
     return;
   self->plan = ow_sandbox_plan_new (self->session, g_steal_pointer (&self->folders),
-                                    g_steal_pointer (&self->hosts), &error);
+                                    copy_hosts (self->hosts), &error);
   if (!ow_sandbox_go_on (self, error))
     return;
   ow_state_reach ("plan-made");
@@ -285,6 +273,20 @@ ow_sandbox_checked (GObject      *source,
   ow_state_reach ("wall-starting");
   ow_sandbox_provider_start_async (provider, self->plan, self->cancellable,
                                    ow_sandbox_raised, g_object_ref (self));
+}
+
+void
+ow_sandbox_begin (OwSandbox *self)
+{
+  GError *error = NULL;
+
+  self->state = OW_SANDBOX_STARTING;
+  ow_registry_reap (NULL, &error);
+  if (!ow_sandbox_go_on (self, error))
+    return;
+  ow_state_reach ("wall-checking");
+  ow_sandbox_provider_check_async (self->provider, self->cancellable, ow_sandbox_checked,
+                                   g_object_ref (self));
 }
 
 static gboolean
@@ -303,10 +305,8 @@ ow_sandbox_start_async (OwSandbox          *self,
                         GAsyncReadyCallback callback,
                         gpointer            user_data)
 {
-  GError *error = NULL;
-
-  g_return_if_fail (self->state == SANDBOX_NEW);
-  self->state = SANDBOX_STARTING;
+  g_return_if_fail (self->state == OW_SANDBOX_NEW);
+  self->state = OW_SANDBOX_STARTING;
   self->starting = g_task_new (self, cancellable, callback, user_data);
   g_task_set_source_tag (self->starting, ow_sandbox_start_async);
   g_task_set_check_cancellable (self->starting, FALSE);
@@ -317,12 +317,7 @@ ow_sandbox_start_async (OwSandbox          *self,
                              self, NULL);
       g_source_attach (self->caller, g_main_context_get_thread_default ());
     }
-  ow_registry_reap (NULL, &error);
-  if (!ow_sandbox_go_on (self, error))
-    return;
-  ow_state_reach ("wall-checking");
-  ow_sandbox_provider_check_async (self->provider, self->cancellable, ow_sandbox_checked,
-                                   g_object_ref (self));
+  ow_sandbox_begin (self);
 }
 
 gboolean
@@ -341,16 +336,16 @@ ow_sandbox_stop_async (OwSandbox          *self,
   g_autoptr (GTask) task = g_task_new (self, NULL, callback, user_data);
 
   g_task_set_source_tag (task, ow_sandbox_stop_async);
-  if (self->state == SANDBOX_NEW || self->state == SANDBOX_STOPPED)
+  if (self->state == OW_SANDBOX_NEW || self->state == OW_SANDBOX_STOPPED)
     {
-      self->state = SANDBOX_STOPPED;
+      self->state = OW_SANDBOX_STOPPED;
       g_task_return_boolean (task, TRUE);
       return;
     }
   g_ptr_array_add (self->stops, g_steal_pointer (&task));
-  if (self->state == SANDBOX_STARTING)
+  if (self->state == OW_SANDBOX_STARTING || self->state == OW_SANDBOX_CHANGING)
     g_cancellable_cancel (self->cancellable);
-  else if (self->state != SANDBOX_STOPPING)
+  else if (self->state != OW_SANDBOX_STOPPING)
     ow_sandbox_tear_down (self);
 }
 
@@ -369,6 +364,71 @@ ow_sandbox_get_level (OwSandbox *self)
 }
 
 const char *
+ow_sandbox_get_id (OwSandbox *self)
+{
+  return self->plan != NULL ? self->plan->id : NULL;
+}
+
+gboolean
+ow_sandbox_can_allow (OwSandbox *self)
+{
+  return self->state == OW_SANDBOX_UP && ow_sandbox_instance_can_allow (self->instance);
+}
+
+static void
+ow_sandbox_allowed (GObject      *source,
+                    GAsyncResult *result,
+                    gpointer      user_data)
+{
+  g_autoptr (GTask) task = user_data;
+  OwSandbox *self = g_task_get_source_object (task);
+  const OwHost *host = g_task_get_task_data (task);
+  GError *error = NULL;
+
+  if (ow_sandbox_instance_allow_finish (OW_SANDBOX_INSTANCE (source), result, &error))
+    {
+      /* The next wall of this session has it from the start. */
+      if (self->hosts != NULL)
+        g_ptr_array_add (self->hosts, ow_host_new (host->host, host->port));
+      g_task_return_boolean (task, TRUE);
+    }
+  else
+    g_task_return_error (task, error);
+}
+
+void
+ow_sandbox_allow_async (OwSandbox          *self,
+                        const char         *host,
+                        guint16             port,
+                        GCancellable       *cancellable,
+                        GAsyncReadyCallback callback,
+                        gpointer            user_data)
+{
+  g_autoptr (GTask) task = g_task_new (self, cancellable, callback, user_data);
+  GError *error = NULL;
+
+  g_task_set_source_tag (task, ow_sandbox_allow_async);
+  g_task_set_task_data (task, ow_host_new (host, port), (GDestroyNotify) ow_host_free);
+  if (self->state == OW_SANDBOX_UP)
+    {
+      ow_sandbox_instance_allow_async (self->instance, host, port, cancellable,
+                                       ow_sandbox_allowed, g_steal_pointer (&task));
+      return;
+    }
+  ow_error_set (&error, OW_ERROR_FAILED, "The host was not allowed",
+                "the session's sandbox is not up", "Start the session again");
+  g_task_return_error (task, error);
+}
+
+gboolean
+ow_sandbox_allow_finish (OwSandbox    *self,
+                         GAsyncResult *result,
+                         GError      **error)
+{
+  return g_task_propagate_boolean (G_TASK (result), error);
+}
+
+const char *
 ow_sandbox_get_notice (OwSandbox *self)
 {
   return self->notice;
@@ -378,74 +438,6 @@ OwChannel *
 ow_sandbox_get_channel (OwSandbox *self)
 {
   return self->channel;
-}
-
-/* --- as a tool host --- */
-
-static OwLevel
-ow_sandbox_host_get_level (OwToolHost *host)
-{
-  return ow_sandbox_get_level (OW_SANDBOX (host));
-}
-
-static void
-ow_sandbox_called (GObject      *source,
-                   GAsyncResult *result,
-                   gpointer      user_data)
-{
-  g_autoptr (GTask) task = user_data;
-  GError *error = NULL;
-  OwToolResult *answer = ow_channel_call_finish (OW_CHANNEL (source), result, &error);
-
-  if (answer != NULL)
-    g_task_return_pointer (task, answer, (GDestroyNotify) ow_tool_result_free);
-  else
-    g_task_return_error (task, error);
-}
-
-static void
-ow_sandbox_host_call_async (OwToolHost         *host,
-                            const char         *call_id,
-                            const char         *tool,
-                            const json_t       *arguments,
-                            OwToolOutputFunc    output,
-                            gpointer            output_data,
-                            GCancellable       *cancellable,
-                            GAsyncReadyCallback callback,
-                            gpointer            user_data)
-{
-  OwSandbox *self = OW_SANDBOX (host);
-  GTask *task = g_task_new (self, cancellable, callback, user_data);
-  GError *error = NULL;
-
-  g_task_set_source_tag (task, ow_sandbox_host_call_async);
-  g_task_set_check_cancellable (task, FALSE);
-  if (self->state == SANDBOX_UP)
-    {
-      ow_channel_call_async (self->channel, call_id, tool, arguments, output, output_data,
-                             cancellable, ow_sandbox_called, task);
-      return;
-    }
-  ow_error_set (&error, OW_ERROR_FAILED, "The tool was not run",
-                "the session's sandbox is not up", "Start the session again");
-  g_task_return_error (task, error);
-  g_object_unref (task);
-}
-
-static OwToolResult *
-ow_sandbox_host_call_finish (OwToolHost   *host,
-                             GAsyncResult *result,
-                             GError      **error)
-{
-  return g_task_propagate_pointer (G_TASK (result), error);
-}
-
-static void
-ow_sandbox_host_init (OwToolHostInterface *iface)
-{
-  iface->get_level = ow_sandbox_host_get_level;
-  iface->call_async = ow_sandbox_host_call_async;
-  iface->call_finish = ow_sandbox_host_call_finish;
 }
 
 /* --- life --- */
@@ -478,6 +470,8 @@ ow_sandbox_finalize (GObject *object)
   g_clear_pointer (&self->folders, g_ptr_array_unref);
   g_clear_pointer (&self->hosts, g_ptr_array_unref);
   g_ptr_array_unref (self->stops);
+  g_ptr_array_unref (self->changes);
+  g_ptr_array_unref (self->held);
   g_clear_error (&self->failure);
   g_object_unref (self->cancellable);
   g_free (self->session);
@@ -504,6 +498,8 @@ ow_sandbox_init (OwSandbox *self)
 {
   self->cancellable = g_cancellable_new ();
   self->stops = g_ptr_array_new_with_free_func (g_object_unref);
+  self->changes = g_ptr_array_new_with_free_func (g_object_unref);
+  self->held = g_ptr_array_new_with_free_func (ow_sandbox_held_free);
 }
 
 OwSandbox *

@@ -18,6 +18,8 @@ json_t *ow_session_events_wall     (const char *state, OwLevel level, const char
  * session. */
 json_t *ow_session_events_ended    (const GError *error, int status, gboolean parked,
                                     gboolean cut);
-/* From one line of openworker-proxy, which is data: NULL when it is none. @notice (nullable
+/* From one line of openworker-proxy, which is data: NULL when it is none. @time_ms: when it was,
+ * now where the line does not tell. @notice (nullable
  * result, transfer full): what agent and person are told of a refusal. */
-json_t *ow_session_events_decision (const char *line, OwLevel level, char **notice);
+json_t *ow_session_events_decision (const char *line, OwLevel level, gint64 *time_ms,
+                                    char **notice);

@@ -132,6 +132,7 @@ describe_refusal (const char *host,
 json_t *
 ow_session_events_decision (const char  *line,
                             OwLevel      level,
+                            gint64      *time_ms,
                             char       **notice)
 {
   char              message[OW_WIRE_ERROR_SIZE];
@@ -140,12 +141,14 @@ ow_session_events_decision (const char  *line,
   const char       *host = ow_json_get_string (decision, "host", NULL);
   const char       *reason = ow_json_get_string (decision, "reason", NULL);
   const char       *address = ow_json_get_string (decision, "address", NULL);
+  const char       *program = ow_json_get_string (decision, "program", NULL);
   json_int_t        port = ow_json_get_int (decision, "port", -1);
   gboolean          refused = g_str_equal (verdict, "refuse");
   g_autofree char  *short_host = NULL;
   json_t           *members = NULL;
 
   *notice = NULL;
+  *time_ms = ow_json_get_int (decision, "time_ms", g_get_real_time () / 1000);
   if ((refused || g_str_equal (verdict, "allow")) && host != NULL && reason != NULL &&
       port >= 0 && port <= G_MAXUINT16)
     {
@@ -158,6 +161,8 @@ ow_session_events_decision (const char  *line,
       json_object_set_new (members, "level", json_string (ow_level_to_string (level)));
       if (address != NULL)
         json_object_set_new (members, "address", json_string (address));
+      if (program != NULL)
+        json_object_set_new (members, "program", json_string (program));
       if (refused)
         *notice = describe_refusal (short_host, port, reason);
     }

@@ -10,6 +10,8 @@
 /* Shared by the files of OwSession: ow-session.c makes one, ow-session-run.c runs it, and
  * ow-session-exec.c the one call of a session without an agent. */
 
+typedef struct OwSessionHosts OwSessionHosts;
+
 typedef enum {
   OW_SESSION_NEW,
   OW_SESSION_STARTING,  /* the wall goes up */
@@ -45,7 +47,7 @@ struct _OwSession {
   gulong            stop_handler;
   GError           *error;        /* (owned) (nullable) the first, which the session ends with */
   int               status;
-  guint             n_refusals;
+  OwSessionHosts   *hosts;        /* (owned) */
   GHashTable       *noticed;      /* (owned) notices said, so that each is said once */
   gboolean          open_turn;    /* words of the person, or a turn cut short, wait for a turn */
   gboolean          ending;       /* asked to end: no turn begins any more */

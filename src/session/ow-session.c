@@ -7,13 +7,11 @@
 #include "base/ow-random.h"
 #include "base/ow-state.h"
 #include "ow-session-events-private.h"
+#include "ow-session-hosts-private.h"
 #include "ow-session-resume-private.h"
 #include "ow-session-setup-private.h"
 #include "ow-store-private.h"
 
-/* What runs inside can make the proxy refuse as fast as it likes; the list, the store
- * and the record must not grow with it without end. */
-#define MAX_REFUSALS 2000
 #define ID_BYTES     8
 
 G_DEFINE_FINAL_TYPE (OwSession, ow_session, G_TYPE_OBJECT)
@@ -55,6 +53,7 @@ ow_session_finalize (GObject *object)
   g_clear_pointer (&self->record, ow_recording_place_free);
   g_clear_error (&self->error);
   g_clear_pointer (&self->noticed, g_hash_table_unref);
+  g_clear_pointer (&self->hosts, ow_session_hosts_free);
   G_OBJECT_CLASS (ow_session_parent_class)->finalize (object);
 }
 
@@ -69,6 +68,7 @@ static void
 ow_session_init (OwSession *self)
 {
   self->stop = g_cancellable_new ();
+  self->hosts = ow_session_hosts_new ();
   self->noticed = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
 }
 
@@ -112,6 +112,16 @@ ow_session_append_notice (OwSession  *self,
     ow_session_fail (self, error);
 }
 
+static void
+append_record (OwSession *self,
+               OwEvent   *event)
+{
+  GError *error = NULL;
+
+  if (!ow_audit_append (self->audit, event, FALSE, &error))
+    ow_session_fail (self, error);
+}
+
 /* Tool events go into the record through OwToolCall, which has to know whether they
  * could be stored before it goes on; all others that belong there go here. */
 static void
@@ -120,12 +130,11 @@ on_appended (OwEventList *events,
              OwSession   *self)
 {
   OwEventType kind = ow_event_get_kind (event);
-  GError     *error = NULL;
 
-  if (kind == OW_EVENT_TOOL_STARTED || kind == OW_EVENT_TOOL_ENDED || !ow_audit_wants (kind))
-    return;
-  if (!ow_audit_append (self->audit, event, FALSE, &error))
-    ow_session_fail (self, error);
+  if (kind == OW_EVENT_TOOL_STARTED || kind == OW_EVENT_TOOL_ENDED)
+    ow_session_hosts_call (self, event);
+  else if (ow_audit_wants (kind))
+    append_record (self, event);
 }
 
 static void
@@ -149,24 +158,7 @@ on_decision (OwSandbox  *sandbox,
              const char *line,
              OwSession  *self)
 {
-  g_autofree char *notice = NULL;
-  json_t *members = ow_session_events_decision (line, self->level, &notice);
-
-  if (members == NULL)
-    return;
-  if (g_str_equal (ow_json_get_string (members, "decision", ""), "refuse") &&
-      ++self->n_refusals > MAX_REFUSALS)
-    {
-      json_decref (members);
-      if (self->n_refusals == MAX_REFUSALS + 1)
-        ow_session_append_notice (self,
-                                  "Very many connections were refused in this session. Further "
-                                  "refusals are not listed one by one.");
-      return;
-    }
-  ow_session_append (self, OW_EVENT_HOST_DECISION, members);
-  if (notice != NULL && g_hash_table_add (self->noticed, g_strdup (notice)))
-    ow_session_append_notice (self, notice);
+  ow_session_hosts_decided (self, line);
 }
 
 /* What both ways to a session share: its sandbox of @options, not started. */

@@ -35,7 +35,9 @@ test_decision (void)
   for (gsize i = 0; i < G_N_ELEMENTS (lines); i++)
     {
       g_autofree char *notice = NULL;
-      json_t *members = ow_session_events_decision (lines[i].line, OW_LEVEL_BUBBLEWRAP, &notice);
+      gint64 time_ms = 0;
+      json_t *members = ow_session_events_decision (lines[i].line, OW_LEVEL_BUBBLEWRAP, &time_ms,
+                                                    &notice);
 
       g_test_message ("%s", lines[i].line);
       g_assert_cmpint (members != NULL, ==, lines[i].good);
@@ -62,14 +64,15 @@ test_hostile_host (void)
                                                 long_name);
   g_autofree char *notice = NULL;
   g_autofree char *long_notice = NULL;
-  json_t *members = ow_session_events_decision (line, OW_LEVEL_BUBBLEWRAP, &notice);
+  gint64 time_ms = 0;
+  json_t *members = ow_session_events_decision (line, OW_LEVEL_BUBBLEWRAP, &time_ms, &notice);
 
   g_assert_nonnull (notice);
   g_assert_null (strchr (notice, '\033'));
   g_assert_null (strchr (notice, '\n'));
   g_assert_null (strstr (notice, "\u202e"));
   json_decref (members);
-  members = ow_session_events_decision (long_line, OW_LEVEL_BUBBLEWRAP, &long_notice);
+  members = ow_session_events_decision (long_line, OW_LEVEL_BUBBLEWRAP, &time_ms, &long_notice);
   g_assert_cmpuint (strlen (long_notice), <, 500);
   json_decref (members);
 }

@@ -16,6 +16,7 @@ char *ow_paths_get_data_dir         (void); /* ~/.local/share/coworker */
 char *ow_paths_get_state_dir        (void); /* ~/.local/state/coworker */
 char *ow_paths_get_audit_file       (void); /* state/audit.jsonl */
 char *ow_paths_get_registry_dir     (void); /* state/registry */
+char *ow_paths_get_ocsf_dir         (void); /* state/ocsf: OpenShell's own log lines */
 char *ow_paths_get_store_file       (void); /* data/sessions.sqlite */
 char *ow_paths_get_approvals_file   (void); /* data/approvals.json */
 

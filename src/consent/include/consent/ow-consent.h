@@ -50,6 +50,11 @@ typedef struct {
   const char    *subject;   /* exact bytes of what is to be done, as canonical JSON */
   const char    *command;   /* (nullable) the whole of it is this one shell command line: where it
                              * is a simple command, "always" is offered for it */
+  /* For what is no command: what "always" would allow, and who keeps that. @keep is called when
+   * it is answered so, before that counts; when it fails nothing is decided. Both or neither. */
+  const char    *always;    /* (nullable) */
+  gboolean     (*keep) (gpointer data, GError **error);
+  gpointer       keep_data; /* has to stay until the request has completed */
 } OwConsentQuestion;
 
 OwConsent  *ow_consent_new          (OwEventList *events, OwApprovePolicy policy);

@@ -25,7 +25,27 @@ gboolean   ow_sandbox_start_finish (OwSandbox *self, GAsyncResult *result, GErro
 void       ow_sandbox_stop_async   (OwSandbox *self, GAsyncReadyCallback callback,
                                     gpointer user_data);
 gboolean   ow_sandbox_stop_finish  (OwSandbox *self, GAsyncResult *result, GError **error);
+/* Raises the wall again around other folders (moved in, checked as a set), between two calls: at
+ * once where none runs, else when those that run have ended; calls that come meanwhile wait for
+ * it. The private home and all that ran inside go with the old wall. An error ends the sandbox
+ * as one of its start does; it is never left with the old folders. */
+void       ow_sandbox_change_async  (OwSandbox *self, GPtrArray *folders,
+                                     GAsyncReadyCallback callback, gpointer user_data);
+gboolean   ow_sandbox_change_finish (OwSandbox *self, GAsyncResult *result, GError **error);
+/* It is up, and no wall of it is being raised or taken down. */
+gboolean   ow_sandbox_can_change   (OwSandbox *self);
+/* A call runs. */
+gboolean   ow_sandbox_is_busy      (OwSandbox *self);
 OwLevel    ow_sandbox_get_level    (OwSandbox *self);
+/* Borrowed: the id of the sandbox; NULL before there is one. */
+const char *ow_sandbox_get_id      (OwSandbox *self);
+/* Whether hosts can be added while it is up. */
+gboolean   ow_sandbox_can_allow    (OwSandbox *self);
+/* Adds HOST:PORT to what the inside may reach for as long as this sandbox is up. */
+void       ow_sandbox_allow_async  (OwSandbox *self, const char *host, guint16 port,
+                                    GCancellable *cancellable,
+                                    GAsyncReadyCallback callback, gpointer user_data);
+gboolean   ow_sandbox_allow_finish (OwSandbox *self, GAsyncResult *result, GError **error);
 /* What the person has to be told about this sandbox once it is up; NULL: nothing.
  * (In direct: nothing hinders a command from writing into a read-only folder.) */
 const char *ow_sandbox_get_notice  (OwSandbox *self);

@@ -73,6 +73,13 @@ gboolean ow_session_stop_turn (OwSession *self);
  * engine that goes away, as "parked". */
 void     ow_session_end       (OwSession *self, gboolean park);
 
+/* Adds @host to what the session's sandbox may reach, for as long as that is up; an event says so,
+ * and a notice tells the agent. OW_ERROR_REFUSED: a sandbox of its kind cannot be changed. */
+void     ow_session_allow_host_async  (OwSession *self, const OwHost *host,
+                                       GCancellable *cancellable,
+                                       GAsyncReadyCallback callback, gpointer user_data);
+gboolean ow_session_allow_host_finish (OwSession *self, GAsyncResult *result, GError **error);
+
 /* Writes a recording of @list that replay:FILE takes: model-message and tool-ended
  * events, results as literal patterns (figures that differ by run, such as durations, as \d). */
 gboolean ow_recording_write (OwEventList *list, OwRecordingPlace *place, GError **error);

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "ow-openshell-watch-private.h"
+
+#include <stdlib.h>
+
+#include "openshell/ow-openshell-logs.h"
+#include "sandbox/ow-ocsf-file.h"
+#include "wire/ow-json.h"
+
+struct OwOpenshellWatch {
+  OwOpenshellLogs     *logs;      /* (owned) */
+  OwOcsfFile          *file;      /* (owned) (nullable) */
+  gboolean             said;      /* that lines cannot be kept */
+  OwOpenshellWatchFunc decision;
+  gpointer             user_data;
+};
+
+static void
+say_once (OwOpenshellWatch *self,
+          const GError     *error)
+{
+  if (!self->said)
+    g_warning ("OpenShell's log is not kept: %s", error->message);
+  self->said = TRUE;
+}
+
+static void
+on_line (OwOpenshellLogs *logs,
+         const char      *line,
+         gpointer         user_data)
+{
+  OwOpenshellWatch *self = user_data;
+  g_autoptr (GError) error = NULL;
+
+  if (self->file != NULL && !ow_ocsf_file_append (self->file, line, &error))
+    say_once (self, error);
+}
+
+static void
+on_refused (OwOpenshellLogs    *logs,
+            OwOpenshellRefusal *refusal,
+            gpointer            user_data)
+{
+  OwOpenshellWatch *self = user_data;
+  json_t *decision = json_pack ("{s:s, s:i, s:s, s:s, s:s*, s:I}", "host", refusal->host,
+                                "port", refusal->port, "decision", "refuse",
+                                "reason", "not_listed", "program", refusal->program,
+                                "time_ms", (json_int_t) refusal->time_ms);
+  char *text = decision != NULL ? ow_json_dump (decision, NULL) : NULL;
+
+  json_decref (decision);
+  if (text != NULL)
+    self->decision (text, self->user_data);
+  free (text);
+}
+
+OwOpenshellWatch *
+ow_openshell_watch_new (OwOpenshell          *openshell,
+                        const char           *sandbox,
+                        const char           *session,
+                        OwOpenshellWatchFunc  decision,
+                        gpointer              user_data)
+{
+  OwOpenshellWatch *self = g_new0 (OwOpenshellWatch, 1);
+  g_autoptr (GError) error = NULL;
+
+  self->decision = decision;
+  self->user_data = user_data;
+  self->file = ow_ocsf_file_open (session, &error);
+  if (self->file == NULL)
+    say_once (self, error);
+  self->logs = ow_openshell_logs_new (openshell, sandbox);
+  g_signal_connect (self->logs, "line", G_CALLBACK (on_line), self);
+  g_signal_connect (self->logs, "refused", G_CALLBACK (on_refused), self);
+  return self;
+}
+
+void
+ow_openshell_watch_free (OwOpenshellWatch *self)
+{
+  if (self == NULL)
+    return;
+  g_signal_handlers_disconnect_by_data (self->logs, self);
+  g_object_unref (self->logs);
+  ow_ocsf_file_free (self->file);
+  g_free (self);
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "ow-session-hosts-private.h"
+
+#include <stdlib.h>
+
+#include "base/ow-error.h"
+#include "base/ow-paths.h"
+#include "base/ow-text.h"
+#include "config/ow-config-hosts.h"
+#include "ow-session-events-private.h"
+
+/* What runs inside can name as many hosts as it likes; the list, the store and the record must
+ * not grow with it without end. */
+#define MAX_REFUSED 2000
+/* Nor may it put as many questions before the person. */
+#define MAX_QUESTIONS 20
+/* The two clocks of a refusal and of a call are one, but a log may round. */
+#define CLOCK_MS 50
+
+struct OwSessionHosts {
+  GHashTable *refused;    /* (owned) set of "HOST:PORT REASON" */
+  gboolean    full;       /* that no more are listed was said */
+  guint       questions;
+  char       *call;       /* (owned) (nullable) the last tool call */
+  gint64      begin_ms;   /* since 1970 */
+  gint64      end_ms;     /* G_MAXINT64 while it runs */
+};
+
+OwSessionHosts *
+ow_session_hosts_new (void)
+{
+  OwSessionHosts *hosts = g_new0 (OwSessionHosts, 1);
+
+  hosts->refused = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  return hosts;
+}
+
+void
+ow_session_hosts_free (OwSessionHosts *hosts)
+{
+  if (hosts == NULL)
+    return;
+  g_hash_table_unref (hosts->refused);
+  g_free (hosts->call);
+  g_free (hosts);
+}
+
+static gint64
+now_ms (void)
+{
+  return g_get_real_time () / 1000;
+}
+
+void
+ow_session_hosts_call (OwSession *self,
+                       OwEvent   *event)
+{
+  OwSessionHosts *hosts = self->hosts;
+
+  if (ow_event_get_kind (event) == OW_EVENT_TOOL_ENDED)
+    {
+      hosts->end_ms = now_ms ();
+      return;
+    }
+  g_free (hosts->call);
+  hosts->call = g_strdup (ow_event_get_string (event, "call"));
+  hosts->begin_ms = now_ms ();
+  hosts->end_ms = G_MAXINT64;
+}
+
+/* --- what a person allows --- */
+
+/* One host on its way onto the list. */
+typedef struct {
+  OwHost     *host;     /* (owned) */
+  const char *approval; /* static */
+} Allow;
+
+static void
+allow_free (Allow *allow)
+{
+  ow_host_free (allow->host);
+  g_free (allow);
+}
+
+/* The agent is told by the notice: it has seen the refusal, and would not try again. */
+static void
+append_allowed (OwSession   *self,
+                const Allow *allow)
+{
+  g_autofree char *notice = g_strdup_printf ("%s:%u may be reached from now on: the person has "
+                                             "allowed it for this session.", allow->host->host,
+                                             allow->host->port);
+  json_t *members = json_pack ("{s:s, s:i, s:s, s:s, s:s}", "host", allow->host->host,
+                               "port", allow->host->port, "decision", "allow",
+                               "reason", "person", "level", ow_level_to_string (self->level));
+
+  if (ow_sandbox_get_id (self->sandbox) != NULL)
+    json_object_set_new (members, "sandbox", json_string (ow_sandbox_get_id (self->sandbox)));
+  if (ow_session_append (self, OW_EVENT_HOST_DECISION, members))
+    ow_session_append_notice (self, notice);
+}
+
+static void
+on_allowed (GObject      *source,
+            GAsyncResult *result,
+            gpointer      user_data)
+{
+  g_autoptr (GTask) task = user_data;
+  OwSession *self = g_task_get_source_object (task);
+  const Allow *allow = g_task_get_task_data (task);
+  GError *error = NULL;
+
+  if (!ow_sandbox_allow_finish (OW_SANDBOX (source), result, &error))
+    {
+      g_task_return_error (task, error);
+      return;
+    }
+  if (self->sandbox != NULL)
+    append_allowed (self, allow);
+  g_task_return_boolean (task, TRUE);
+}
+
+void
+ow_session_allow_host_async (OwSession          *self,
+                             const OwHost       *host,
+                             GCancellable       *cancellable,
+                             GAsyncReadyCallback callback,
+                             gpointer            user_data)
+{
+  g_autoptr (GTask) task = NULL;
+  Allow *allow = g_new0 (Allow, 1);
+  GError *error = NULL;
+
+  g_return_if_fail (OW_IS_SESSION (self));
+  g_return_if_fail (host != NULL);
+
+  allow->host = ow_host_new (host->host, host->port);
+  task = g_task_new (self, cancellable, callback, user_data);
+  g_task_set_source_tag (task, ow_session_allow_host_async);
+  g_task_set_task_data (task, allow, (GDestroyNotify) allow_free);
+  if (self->sandbox != NULL)
+    {
+      ow_sandbox_allow_async (self->sandbox, host->host, host->port, cancellable, on_allowed,
+                              g_steal_pointer (&task));
+      return;
+    }
+  ow_error_set (&error, OW_ERROR_FAILED, "The host was not allowed",
+                "the session has no sandbox any more", "Take the session up again");
+  g_task_return_error (task, error);
+}
+
+gboolean
+ow_session_allow_host_finish (OwSession    *self,
+                              GAsyncResult *result,
+                              GError      **error)
+{
+  return g_task_propagate_boolean (G_TASK (result), error);
+}
+
+/* --- the question --- */
+
+typedef struct {
+  OwSession *self;  /* (owned) */
+  OwHost    *host;  /* (owned) */
+} Question;
+
+static void
+question_free (Question *question)
+{
+  g_object_unref (question->self);
+  ow_host_free (question->host);
+  g_free (question);
+}
+
+static gboolean
+keep_on_machine (gpointer data,
+                 GError **error)
+{
+  const Question *question = data;
+  g_autofree char *path = ow_paths_get_config_file ();
+
+  return ow_config_add_extra_host (path, question->host, error);
+}
+
+static void
+on_question_allowed (GObject      *source,
+                     GAsyncResult *result,
+                     gpointer      user_data)
+{
+  Question *question = user_data;
+  OwSession *self = question->self;
+  g_autoptr (GError) error = NULL;
+
+  if (!ow_session_allow_host_finish (self, result, &error) && self->sandbox != NULL)
+    {
+      g_autofree char *notice = g_strdup_printf ("%s:%u could not be allowed in this session: %s",
+                                                 question->host->host, question->host->port,
+                                                 error->message);
+
+      ow_session_append_notice (self, notice);
+    }
+  question_free (question);
+}
+
+static void
+on_answered (GObject      *source,
+             GAsyncResult *result,
+             gpointer      user_data)
+{
+  Question *question = user_data;
+  OwSession *self = question->self;
+  OwDecision decision = OW_DECISION_DENY;
+  GError *error = NULL;
+
+  if (!ow_consent_request_finish (OW_CONSENT (source), result, &decision, NULL, &error))
+    {
+      /* An answer that could not be written down. */
+      ow_session_fail (self, error);
+      decision = OW_DECISION_DENY;
+    }
+  if (decision == OW_DECISION_DENY)
+    question_free (question);
+  else
+    ow_session_allow_host_async (self, question->host, self->stop, on_question_allowed, question);
+}
+
+/* Asks, where the answer can change something: the agent goes on meanwhile. */
+static void
+ask (OwSession  *self,
+     const char *host,
+     guint16     port,
+     const char *call,
+     const char *program)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *name = g_strdup_printf ("%s:%u", host, port);
+  g_autoptr (OwHost) wanted = ow_host_parse (name, &error);
+  json_t *subject;
+  char *text;
+  Question *question;
+  OwConsentQuestion asked = { .kind = OW_CONSENT_HOST, .level = self->level, .call = call,
+                              .title = name, .always = name, .keep = keep_on_machine };
+
+  if (wanted == NULL || self->hosts->questions == MAX_QUESTIONS ||
+      !ow_sandbox_can_allow (self->sandbox))
+    return;
+  subject = json_pack ("{s:s, s:i, s:s*}", "host", host, "port", port, "program", program);
+  text = subject != NULL ? ow_json_dump (subject, NULL) : NULL;
+  json_decref (subject);
+  if (text == NULL)
+    return;
+  self->hosts->questions++;
+  question = g_new0 (Question, 1);
+  question->self = g_object_ref (self);
+  question->host = g_steal_pointer (&wanted);
+  asked.subject = text;
+  asked.keep_data = question;
+  ow_consent_request_async (self->consent, &asked, self->stop, on_answered, question);
+  free (text);
+}
+
+/* --- what the sandbox says --- */
+
+static const char *
+call_at (const OwSessionHosts *hosts,
+         gint64                time_ms)
+{
+  if (time_ms + CLOCK_MS < hosts->begin_ms || time_ms > hosts->end_ms + CLOCK_MS)
+    return NULL;
+  return hosts->call;
+}
+
+/* TRUE the first time, as long as there is room. */
+static gboolean
+note_refused (OwSession    *self,
+              const json_t *members)
+{
+  OwSessionHosts *hosts = self->hosts;
+  g_autofree char *key = g_strdup_printf ("%s:%" JSON_INTEGER_FORMAT " %s",
+                                          ow_json_get_string (members, "host", ""),
+                                          ow_json_get_int (members, "port", 0),
+                                          ow_json_get_string (members, "reason", ""));
+
+  if (g_hash_table_contains (hosts->refused, key))
+    return FALSE;
+  if (g_hash_table_size (hosts->refused) < MAX_REFUSED)
+    return g_hash_table_add (hosts->refused, g_steal_pointer (&key));
+  if (!hosts->full)
+    ow_session_append_notice (self, "Very many hosts were refused in this session. Further ones "
+                              "are not listed one by one.");
+  hosts->full = TRUE;
+  return FALSE;
+}
+
+void
+ow_session_hosts_decided (OwSession  *self,
+                          const char *line)
+{
+  g_autofree char *notice = NULL;
+  gint64 time_ms = 0;
+  json_t *members = ow_session_events_decision (line, self->level, &time_ms, &notice);
+  const char *call = call_at (self->hosts, time_ms);
+  gboolean refused;
+
+  if (members == NULL)
+    return;
+  refused = g_str_equal (ow_json_get_string (members, "decision", ""), "refuse");
+  if (refused && !note_refused (self, members))
+    {
+      json_decref (members);
+      return;
+    }
+  if (ow_sandbox_get_id (self->sandbox) != NULL)
+    json_object_set_new (members, "sandbox", json_string (ow_sandbox_get_id (self->sandbox)));
+  if (call != NULL)
+    json_object_set_new (members, "call", json_string (call));
+  json_incref (members);
+  ow_session_append (self, OW_EVENT_HOST_DECISION, members);
+  if (notice != NULL && g_hash_table_add (self->noticed, g_strdup (notice)))
+    ow_session_append_notice (self, notice);
+  if (refused && g_str_equal (ow_json_get_string (members, "reason", ""), "not_listed"))
+    ask (self, ow_json_get_string (members, "host", ""),
+         (guint16) ow_json_get_int (members, "port", 0), call,
+         ow_json_get_string (members, "program", NULL));
+  json_decref (members);
+}
