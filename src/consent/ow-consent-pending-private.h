@@ -16,7 +16,7 @@ typedef struct {
   char          **words;     /* (owned) (nullable) the command that "always" would allow */
   char           *always;    /* (owned) (nullable) what else it would allow, kept by @keep; neither
                               * of the two: it is not offered */
-  gboolean      (*keep) (gpointer data, GError **error);
+  gboolean      (*keep)(gpointer data, GError **error);
   gpointer        keep_data; /* (unowned) */
   GTask          *task;      /* (owned) */
   GSource        *timeout;   /* (owned) (nullable) NULL: parked, no deadline runs */
