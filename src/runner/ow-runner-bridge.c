@@ -8,13 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <termios.h>
 #include <unistd.h>
 
+#include "ow-runner-bridge-private.h"
 #include "ow-runner-command-private.h"
 #include "ow-runner-loop-private.h"
 #include "ow-runner-proxy-private.h"
-#include "ow-runner-setup-private.h"
 
 #define BUFFER_SIZE 65536u
 #define CONNECT_MS  30000
@@ -58,80 +57,75 @@ flow_move (Flow *flow,
   return true;
 }
 
-/* Copies stdin to @fd and @fd to stdout until @fd ends; when stdin ends, @fd is told. */
+/* Whether nothing has come for too long. What waits to be read has come: this process may have
+ * been stopped or frozen longer than its host was silent. */
+static bool
+is_silent (const Flow *up,
+           int64_t     heard_at,
+           int64_t     silence_ms)
+{
+  struct pollfd waiting = { .fd = up->from, .events = POLLIN };
+
+  return silence_ms > 0 && !up->ended && ow_runner_loop_now () - heard_at >= silence_ms
+         && (poll (&waiting, 1, 0) < 1 || (waiting.revents & POLLIN) == 0);
+}
+
 static void
-bridge (int         fd,
-        const char *first,
-        size_t      first_length)
+copy (int     fd,
+      Flow   *up,
+      Flow   *down,
+      int64_t silence_ms)
+{
+  int64_t deadline = INT64_MAX;
+  int64_t heard_at = ow_runner_loop_now ();
+  bool ticking = silence_ms > 0;
+
+  while (ow_runner_loop_now () < deadline && !is_silent (up, heard_at, silence_ms))
+    {
+      struct pollfd fds[3] = {
+        { .fd = up->ended || up->length > 0 ? -1 : up->from, .events = POLLIN },
+        { .fd = fd, .events = (short) ((up->length > 0 ? POLLOUT : 0)
+                                       | (down->length == 0 ? POLLIN : 0)) },
+        { .fd = down->length > 0 ? down->to : -1, .events = POLLOUT },
+      };
+
+      if (poll (fds, 3, ticking || deadline != INT64_MAX ? 1000 : -1) < 0 && errno != EINTR)
+        break;
+      if ((fds[0].revents & POLLIN) != 0)
+        heard_at = ow_runner_loop_now ();
+      if (!up->ended && !flow_move (up, fds[0].revents, fds[1].revents))
+        {
+          up->ended = true;
+          deadline = ow_runner_loop_now () + LINGER_MS;
+          shutdown (fd, SHUT_WR);
+        }
+      if (!flow_move (down, (short) (fds[1].revents & ~POLLOUT), fds[2].revents))
+        break;
+    }
+}
+
+void
+ow_runner_bridge (int         fd,
+                  const char *first,
+                  size_t      first_length,
+                  int64_t     silence_ms)
 {
   static Flow up;
   static Flow down;
-  int64_t deadline = INT64_MAX;
+  int flags = fcntl (STDOUT_FILENO, F_GETFL);
 
   up = (Flow) { .from = STDIN_FILENO, .to = fd };
   down = (Flow) { .from = fd, .to = STDOUT_FILENO, .length = first_length };
   memcpy (down.data, first, first_length);
   fcntl (fd, F_SETFL, fcntl (fd, F_GETFL) | O_NONBLOCK);
-  while (ow_runner_loop_now () < deadline)
-    {
-      struct pollfd fds[3] = {
-        { .fd = up.ended || up.length > 0 ? -1 : up.from, .events = POLLIN },
-        { .fd = fd, .events = (short) ((up.length > 0 ? POLLOUT : 0)
-                                       | (down.length == 0 ? POLLIN : 0)) },
-        { .fd = down.length > 0 ? down.to : -1, .events = POLLOUT },
-      };
-
-      if (poll (fds, 3, deadline == INT64_MAX ? -1 : 1000) < 0 && errno != EINTR)
-        break;
-      if (!up.ended && !flow_move (&up, fds[0].revents, fds[1].revents))
-        {
-          up.ended = true;
-          deadline = ow_runner_loop_now () + LINGER_MS;
-          shutdown (fd, SHUT_WR);
-        }
-      if (!flow_move (&down, (short) (fds[1].revents & ~POLLOUT), fds[2].revents))
-        break;
-    }
+  /* A write that waits for a reader that is gone would never look at the clock again, and what
+   * is said on stdin has to pass a flood on stdout. Given back as it was: it may be shared. */
+  if (flags >= 0)
+    fcntl (STDOUT_FILENO, F_SETFL, flags | O_NONBLOCK);
+  copy (fd, &up, &down, silence_ms);
+  if (flags >= 0)
+    fcntl (STDOUT_FILENO, F_SETFL, flags);
   close (fd);
-}
-
-/* A terminal between us and the client would echo and change what passes. */
-static bool
-make_raw (struct termios *before)
-{
-  struct termios raw;
-
-  if (tcgetattr (STDIN_FILENO, before) < 0)
-    return false;
-  raw = *before;
-  cfmakeraw (&raw);
-  return tcsetattr (STDIN_FILENO, TCSANOW, &raw) == 0;
-}
-
-int
-ow_runner_attach (int    argc,
-                  char **argv)
-{
-  char error[OW_RUNNER_ERROR_SIZE];
-  struct termios before;
-  bool raw;
-  int fd;
-
-  if (argc != 2 || strcmp (argv[0], "--socket") != 0)
-    {
-      fprintf (stderr, "Usage: openworker-runner attach --socket PATH\n");
-      return OW_RUNNER_EXIT_USAGE;
-    }
-  raw = make_raw (&before);
-  signal (SIGPIPE, SIG_IGN);
-  fd = ow_runner_socket_connect (argv[1], error);
-  if (fd >= 0)
-    bridge (fd, "", 0);
-  else
-    fprintf (stderr, "openworker-runner: %s\n", error);
-  if (raw)
-    tcsetattr (STDIN_FILENO, TCSANOW, &before);
-  return fd >= 0 ? 0 : 1;
 }
 
 int
@@ -154,6 +148,6 @@ ow_runner_connect (int    argc,
         fprintf (stderr, "%.*s\n", (int) answer.body_length, answer.body);
       return 1;
     }
-  bridge (answer.fd, answer.body, answer.body_length);
+  ow_runner_bridge (answer.fd, answer.body, answer.body_length, 0);
   return 0;
 }

@@ -42,6 +42,7 @@ typedef struct {
   List        landlock_rw;
   const char *proxy_socket;
   uint16_t    proxy_port;
+  const char *home;
   int         lease_s;
   bool        die_with_parent;
 } Options;
@@ -55,7 +56,8 @@ usage (const char *problem,
            "Usage: openworker-runner serve (--socket PATH | --stdio) --folder PATH…\n"
            "         [--folder-ro PATH]… [--landlock [--landlock-list PATH]…\n"
            "         [--landlock-ro PATH]… [--landlock-rw PATH]…]\n"
-           "         [--proxy-socket PATH --proxy-port N] [--lease SECONDS] [--die-with-parent]\n",
+           "         [--home PATH] [--proxy-socket PATH --proxy-port N] [--lease SECONDS]\n"
+           "         [--die-with-parent]\n",
            problem, word == NULL ? "" : ": ", word == NULL ? "" : word);
   return OW_RUNNER_EXIT_USAGE;
 }
@@ -100,6 +102,8 @@ take_value (Options    *options,
     options->landlock_ro.items[options->landlock_ro.n++] = value;
   else if (strcmp (name, "--landlock-rw") == 0)
     options->landlock_rw.items[options->landlock_rw.n++] = value;
+  else if (strcmp (name, "--home") == 0)
+    return *(options->home = value) == '/';
   else if (strcmp (name, "--proxy-socket") == 0)
     options->proxy_socket = value;
   else if (strcmp (name, "--proxy-port") == 0)
@@ -234,6 +238,25 @@ split_guard (void)
   return -1;
 }
 
+/* Whoever starts a sandbox's main command may have a home of its own in mind. */
+static bool
+set_home (const char *home)
+{
+  int fd;
+
+  if (home == NULL)
+    return true;
+  fd = open (home, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0)
+    {
+      fprintf (stderr, "openworker-runner: The home \"%s\" cannot be opened: %s.\n", home,
+               strerror (errno));
+      return false;
+    }
+  close (fd);
+  return setenv ("HOME", home, 1) == 0;
+}
+
 static bool
 open_roots (OwRunner      *runner,
             const Options *options)
@@ -264,6 +287,7 @@ open_roots (OwRunner      *runner,
 typedef struct {
   OwRunner *runner;
   int       fd;
+  bool      detached; /* lives by its socket, not by who started it */
 } Signals;
 
 static void
@@ -275,7 +299,8 @@ on_signal (uint32_t events,
 
   while (read (signals->fd, &info, sizeof info) == (ssize_t) sizeof info)
     {
-      if (info.ssi_signo != SIGCHLD)
+      /* A sandbox's main command may have been given a terminal that is hung up later. */
+      if (info.ssi_signo != SIGCHLD && !(info.ssi_signo == SIGHUP && signals->detached))
         ow_runner_loop_quit (signals->runner->loop, 0);
     }
   ow_runner_children_reap (signals->runner->children);
@@ -314,8 +339,9 @@ start_faces (const Options    *options,
   fd = ow_runner_socket_listen (options->socket, error);
   if (fd < 0 || !ow_runner_server_listen (server, fd))
     return complain (error) == 0;
+  /* Who waits for it sees the end of its pipe; who does not may have given no stdout at all. */
   if (write (STDOUT_FILENO, "ready\n", 6) != 6)
-    return complain ("stdout is closed, so nobody can know that this is ready.") == 0;
+    complain ("stdout is closed, so nobody is told that this is ready.");
   return true;
 }
 
@@ -326,7 +352,8 @@ run (const Options *options,
   int64_t lease_ms = options->use_stdio ? 0 : (int64_t) options->lease_s * 1000;
   OwRunnerServer *server = NULL;
   OwRunnerForward *forward = NULL;
-  Signals signals = { .runner = runner };
+  Signals signals = { .runner = runner,
+                      .detached = !options->use_stdio && !options->die_with_parent };
   sigset_t set;
   int status = 1;
 
@@ -366,7 +393,7 @@ serve (const Options *options)
   runner.drains = runner.loop == NULL ? NULL : ow_runner_drains_new (runner.loop);
   if (runner.children == NULL || runner.drains == NULL || !make_instance (&runner))
     complain ("There is no memory or no descriptor to begin with.");
-  else if (open_roots (&runner, options))
+  else if (open_roots (&runner, options) && set_home (options->home))
     status = run (options, &runner);
   for (size_t i = 0; runner.roots.fds != NULL && i < runner.roots.n; i++)
     {
