@@ -98,10 +98,19 @@ ask (OwQuestions *self)
   const char *always = ow_event_get_string (self->open, "always");
   g_autofree char *visible = ow_text_visible (always != NULL ? always : "");
   g_autofree char *exact = ow_output_escape (visible);
-  g_autofree char *offer = always == NULL ? g_strdup ("")
-                           : g_strdup_printf (", always (in this folder, exactly: %s)", exact);
+  g_autofree char *offer = NULL;
   g_autofree char *question = NULL;
 
+  if (g_strcmp0 (ow_event_get_string (self->open, "kind"), "host") == 0)
+    {
+      question = g_strdup_printf ("Allow this? yes (every program, for this session), always (on "
+                                  "this machine, every later session too: %s), "
+                                  "no [REASON] [no]: ", exact);
+      ow_terminal_ask (question, on_line, self);
+      return;
+    }
+  offer = always == NULL ? g_strdup ("")
+                         : g_strdup_printf (", always (in this folder, exactly: %s)", exact);
   question = g_strdup_printf ("Allow this? yes, session (the same again without asking)%s, "
                               "no [REASON] [no]: ", offer);
   ow_terminal_ask (question, on_line, self);

@@ -327,6 +327,9 @@ ow_approval_card_init (OwApprovalCard *self)
 static char *
 describe_request (OwTranscriptItem *item)
 {
+  if (g_strcmp0 (item->ask, "host") == 0)
+    /* Translators: a host and a port, such as “example.org:443” */
+    return g_strdup_printf (_ ("Let this session reach %s?"), item->title);
   if (g_strcmp0 (item->ask, "tool") != 0)
     return g_strdup (item->title);
   if (g_strcmp0 (item->title, "shell") == 0)
@@ -385,6 +388,20 @@ set_height (OwApprovalCard *self,
     gtk_scrolled_window_set_min_content_height (self->scroller, height);
 }
 
+/* What "always" means, which differs by what is asked. */
+static char *
+describe_always (const OwTranscriptItem *item)
+{
+  g_autofree char *what = ow_lines_whole (item->always, LINE_CHARS);
+
+  if (g_strcmp0 (item->ask, "host") == 0)
+    return g_strdup_printf (_ ("Every program in this session can then send what it can read to "
+                               "this host. On this machine means that every later session may "
+                               "reach %s too."), what);
+  return g_strdup_printf (_ ("Always allow means exactly this command, in every session: %s"),
+                          what);
+}
+
 static void
 fill (OwApprovalCard   *self,
       OwTranscriptItem *item)
@@ -393,6 +410,7 @@ fill (OwApprovalCard   *self,
   g_autofree char *name = g_strdup_printf (_ ("Approval: %s"), item->title);
   g_autofree char *heading = describe_request (item);
   gboolean limit = g_strcmp0 (item->ask, "limit") == 0;
+  gboolean host = g_strcmp0 (item->ask, "host") == 0;
 
   gtk_label_set_text (self->title, heading);
   gtk_label_set_text (self->level, ow_words_level (item->level));
@@ -403,15 +421,16 @@ fill (OwApprovalCard   *self,
   gtk_widget_set_visible (GTK_WIDGET (self->level), !limit);
   if (limit)
     gtk_button_set_label (self->once, _ ("_Go on"));
+  if (host)
+    gtk_button_set_label (self->always, _ ("Allow on this _machine"));
   ow_mnemonic_name_buttons (GTK_WIDGET (self));
+  gtk_widget_set_visible (GTK_WIDGET (self->once), !host);
   gtk_widget_set_visible (GTK_WIDGET (self->session), !limit);
   gtk_widget_set_visible (GTK_WIDGET (self->always), item->always != NULL);
   gtk_widget_set_visible (GTK_WIDGET (self->always_words), item->always != NULL);
   if (item->always != NULL)
     {
-      g_autofree char *command = ow_lines_whole (item->always, LINE_CHARS);
-      g_autofree char *words = g_strdup_printf (_ ("Always allow means exactly this command, in "
-                                                   "every session: %s"), command);
+      g_autofree char *words = describe_always (item);
 
       gtk_label_set_text (self->always_words, words);
     }

@@ -333,7 +333,8 @@ add_request (OwTranscript *self,
 
 /* Whoever answered: this window, another face, the clock, or a rule. */
 static char *
-describe_answer (OwEvent *event)
+describe_answer (OwEvent *event,
+                 gboolean host)
 {
   const char *decision = ow_event_get_string (event, "decision");
   const char *reason = ow_event_get_string (event, "reason");
@@ -344,7 +345,7 @@ describe_answer (OwEvent *event)
   if (g_strcmp0 (decision, "session") == 0)
     return g_strdup (_ ("Allowed for this session"));
   if (g_strcmp0 (decision, "always") == 0)
-    return g_strdup (_ ("Always allowed"));
+    return g_strdup (host ? _ ("Allowed on this machine") : _ ("Always allowed"));
   return line != NULL && *line != '\0' ? g_strdup_printf (_ ("Denied: %s"), line)
                                        : g_strdup (_ ("Denied"));
 }
@@ -362,7 +363,7 @@ answer_request (OwTranscript *self,
   if (item == NULL)
     return;
   approval = ow_words_line (ow_event_get_string (event, "approval"), TITLE_CHARS);
-  said = describe_answer (event);
+  said = describe_answer (event, g_strcmp0 (item->ask, "host") == 0);
   g_free (item->note);
   /* Translators: what was decided, and by what */
   item->note = item->sent || *approval == '\0' ? g_steal_pointer (&said)
