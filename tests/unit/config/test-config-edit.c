@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: The OpenWorker authors */
 
+#include "config/ow-config-hosts.h"
 #include "config/ow-model-settings.h"
 
 #include <glib/gstdio.h>
@@ -22,7 +23,7 @@
 #define ITEM(n) "{ name = \"" n "\", provider = \"openai\", model = \"m\", " \
   "base_url = \"http://127.0.0.1:1/v1\" }"
 
-typedef enum { ADD, REMOVE, SET } Op;
+typedef enum { ADD, REMOVE, SET, HOST } Op;
 
 /* The whole file before and after: what is outside the edit is in both. */
 typedef struct {
@@ -72,6 +73,12 @@ apply (const char  *path,
     return add (path, "new", error);
   if (op == REMOVE)
     return ow_config_remove_model (path, "old", error);
+  if (op == HOST)
+    {
+      g_autoptr (OwHost) host = ow_host_new ("new.org", 443);
+
+      return ow_config_add_extra_host (path, host, error);
+    }
   return ow_config_change_text (path, "sandbox_provider", "direct", error);
 }
 
@@ -327,6 +334,40 @@ test_every_cut (Fixture       *f,
   g_assert_cmpuint (done, >, 20);
 }
 
+#define HOSTS "sandbox_extra_hosts"
+
+static const Row hosts[] = {
+  { HOST, "", HOSTS " = [\"new.org:443\"]\n", NULL },
+  { HOST, "a = 1 # x\n[t]\nb = 2\n", "a = 1 # x\n" HOSTS " = [\"new.org:443\"]\n[t]\nb = 2\n",
+    NULL },
+  { HOST, BOM "a = 1\r\n", BOM "a = 1\r\n" HOSTS " = [\"new.org:443\"]\r\n", NULL },
+  { HOST, HOSTS " = []\n", HOSTS " = [\"new.org:443\"]\n", NULL },
+  { HOST, HOSTS "=[ ] # none\n", HOSTS "=[\"new.org:443\" ] # none\n", NULL },
+  { HOST, HOSTS " = ['a.org']", HOSTS " = [\"new.org:443\", 'a.org']", NULL },
+  { HOST, HOSTS " = [ # mine\n  \"a.org\", # one\n]\n",
+    HOSTS " = [ # mine\n  \"new.org:443\",\n  \"a.org\", # one\n]\n", NULL },
+  { HOST, HOSTS " = [\r\n\t\"a.org\"\r\n]\r\n",
+    HOSTS " = [\r\n\t\"new.org:443\",\r\n\t\"a.org\"\r\n]\r\n", NULL },
+  { HOST, HOSTS " = [\n]\n", HOSTS " = [\n\"new.org:443\",\n]\n", NULL },
+  { HOST, HOSTS " = [\n  # ]\n  \"a.org\", ]\n",
+    HOSTS " = [\n  \"new.org:443\",\n  # ]\n  \"a.org\", ]\n", NULL },
+  /* There already, in whatever form: nothing is written. */
+  { HOST, HOSTS " = [\"new.org\"]", HOSTS " = [\"new.org\"]", NULL },
+  { HOST, HOSTS " = [\"new.org:443\"]", HOSTS " = [\"new.org:443\"]", NULL },
+  { HOST, HOSTS " = [\"new.org:8443\"]", HOSTS " = [\"new.org:443\", \"new.org:8443\"]", NULL },
+  { HOST, HOSTS " = \"a.org\"\n", NULL, HOSTS },
+  { HOST, HOSTS " = [1]\n", NULL, HOSTS },
+  { HOST, "broken = [\n", NULL, "line" },
+};
+
+static void
+test_hosts (Fixture       *f,
+            gconstpointer  data)
+{
+  for (gsize i = 0; i < G_N_ELEMENTS (hosts); i++)
+    check_row (f, &hosts[i]);
+}
+
 #define ROOM_TEST(path, func) \
   g_test_add (path, Fixture, NULL, config_set_up, func, config_tear_down)
 
@@ -339,6 +380,7 @@ main (int   argc,
   ROOM_TEST ("/config/R04/adding", test_adding);
   ROOM_TEST ("/config/R04/removing", test_removing);
   ROOM_TEST ("/config/R04/setting", test_setting);
+  ROOM_TEST ("/config/R04/hosts", test_hosts);
   ROOM_TEST ("/config/R04/there-and-back", test_there_and_back);
   ROOM_TEST ("/config/A31/edited", test_bom);
   ROOM_TEST ("/config/R04/every-cut", test_every_cut);

@@ -677,6 +677,74 @@ test_limit (Fixture       *f,
   tear_down (&sandboxed, NULL);
 }
 
+typedef struct {
+  gboolean fails;
+  guint    kept;
+} Keeper;
+
+static gboolean
+keep (gpointer data,
+      GError **error)
+{
+  Keeper *keeper = data;
+
+  if (keeper->fails)
+    ow_error_set (error, OW_ERROR_FAILED, "It is not kept", NULL, NULL);
+  else
+    keeper->kept++;
+  return !keeper->fails;
+}
+
+static void
+ask_for_host (Fixture *f,
+              Keeper  *keeper,
+              Answer  *answer)
+{
+  OwConsentQuestion question = {
+    .kind = OW_CONSENT_HOST, .level = OW_LEVEL_OPENSHELL, .title = "a.org:443",
+    .subject = "{\"host\":\"a.org\"}", .always = "a.org:443", .keep = keep,
+    .keep_data = keeper,
+  };
+
+  memset (answer, 0, sizeof *answer);
+  ow_consent_request_async (f->consent, &question, NULL, on_done, answer);
+}
+
+/* "Always" for what is no command is kept by who asks, before it counts (REQ-N02). */
+static void
+test_kept (Fixture      *f,
+           gconstpointer data)
+{
+  g_autofree char *approval = NULL;
+  g_autoptr (GError) error = NULL;
+  Keeper keeper = { .fails = TRUE };
+  Answer answer;
+
+  attend (f);
+  ask_for_host (f, &keeper, &answer);
+  g_assert_cmpstr (ow_event_get_string (ow_event_list_get (f->events, 0), "always"), ==,
+                   "a.org:443");
+  g_assert_false (ow_consent_answer (f->consent, f->id, OW_DECISION_ALWAYS, NULL, &error));
+  g_assert_nonnull (strstr (error->message, "It is not kept"));
+  g_assert_false (answer.done);
+  g_assert_cmpuint (count (f, OW_EVENT_CONSENT_ANSWERED), ==, 0);
+
+  keeper.fails = FALSE;
+  answer_it (f, OW_DECISION_ALWAYS, NULL);
+  approval = wait_for (&answer);
+  g_assert_cmpstr (approval, ==, "person:always");
+  g_assert_cmpint (answer.decision, ==, OW_DECISION_ALWAYS);
+  g_assert_cmpuint (keeper.kept, ==, 1);
+  g_clear_pointer (&approval, g_free);
+
+  /* What was answered otherwise is not kept. */
+  ask_for_host (f, &keeper, &answer);
+  answer_it (f, OW_DECISION_SESSION, NULL);
+  approval = wait_for (&answer);
+  g_assert_cmpstr (approval, ==, "person:session");
+  g_assert_cmpuint (keeper.kept, ==, 1);
+}
+
 #define ADD(path, func) \
   g_test_add (path, Fixture, GINT_TO_POINTER (OW_APPROVE_ASK), set_up, func, tear_down)
 
@@ -694,6 +762,7 @@ main (int   argc,
   ADD ("/consent/left-at-once", test_left_at_once);
   ADD ("/consent/U06/bound", test_bound);
   ADD ("/consent/limit", test_limit);
+  ADD ("/consent/kept", test_kept);
   ADD ("/consent/remembered", test_remembered);
   ADD ("/consent/timeout", test_timeout);
   ADD ("/consent/U03/too-long", test_too_long);
