@@ -20,6 +20,9 @@ struct _OwConfig
   OwNetworkProfile  profile;
   GPtrArray        *extra_hosts;  /* (owned) of OwHost */
   GPtrArray        *models;       /* (owned) of OwModelSettings */
+  gboolean          any_version;  /* of OpenShell */
+  char             *cpu;          /* (owned) (nullable) */
+  char             *memory;       /* (owned) (nullable) */
 };
 
 /* What is read from the file's bytes; @path is for the sentences. */
@@ -37,5 +40,10 @@ gboolean  ow_config_models_read (OwConfig      *self,
                                  OwConfigToml  *toml,
                                  const char    *path,
                                  GError       **error);
+
+gboolean  ow_config_openshell_read (OwConfig      *self,
+                                    OwConfigToml  *toml,
+                                    const char    *path,
+                                    GError       **error);
 
 G_END_DECLS

@@ -41,6 +41,20 @@ OwConfigTomlState  ow_config_toml_get_texts (OwConfigToml  *self,
                                              GPtrArray    **values,
                                              guint         *line);
 
+/* true or false at the top level. */
+OwConfigTomlState  ow_config_toml_get_flag  (OwConfigToml  *self,
+                                             const char    *key,
+                                             gboolean      *value,
+                                             guint         *line);
+
+/* A number or a text in a table at the top level, as a text (transfer full). Where the table
+ * is something else, WRONG_TYPE with its line. */
+OwConfigTomlState  ow_config_toml_get_amount (OwConfigToml  *self,
+                                              const char    *table,
+                                              const char    *key,
+                                              char         **value,
+                                              guint         *line);
+
 /* How many tables a list at the top level has; one item that is no table is WRONG_TYPE. */
 OwConfigTomlState  ow_config_toml_count_tables   (OwConfigToml  *self,
                                                   const char    *key,

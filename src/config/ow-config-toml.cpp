@@ -198,6 +198,62 @@ ow_config_toml_get_texts (OwConfigToml  *self,
 }
 
 OwConfigTomlState
+ow_config_toml_get_flag (OwConfigToml *self,
+                         const char   *key,
+                         gboolean     *value,
+                         guint        *line)
+{
+  const toml::node *node = self->table.get (key);
+
+  if (node == nullptr)
+    return OW_CONFIG_TOML_ABSENT;
+
+  *line = node->source ().begin.line;
+  const auto *flag = node->as_boolean ();
+  if (flag == nullptr)
+    return OW_CONFIG_TOML_WRONG_TYPE;
+  *value = flag->get ();
+
+  return OW_CONFIG_TOML_FOUND;
+}
+
+OwConfigTomlState
+ow_config_toml_get_amount (OwConfigToml  *self,
+                           const char    *table,
+                           const char    *key,
+                           char         **value,
+                           guint         *line)
+{
+  const toml::node *node = self->table.get (table);
+
+  if (node == nullptr)
+    return OW_CONFIG_TOML_ABSENT;
+
+  *line = node->source ().begin.line;
+  const auto *values = node->as_table ();
+  if (values == nullptr)
+    return OW_CONFIG_TOML_WRONG_TYPE;
+  node = values->get (key);
+  if (node == nullptr)
+    return OW_CONFIG_TOML_ABSENT;
+
+  *line = node->source ().begin.line;
+  if (const auto *integer = node->as_integer ())
+    {
+      *value = g_strdup_printf ("%" G_GINT64_FORMAT, static_cast<gint64> (integer->get ()));
+      return OW_CONFIG_TOML_FOUND;
+    }
+  if (const auto *number = node->as_floating_point ())
+    {
+      *value = static_cast<char *> (g_malloc (G_ASCII_DTOSTR_BUF_SIZE));
+      g_ascii_dtostr (*value, G_ASCII_DTOSTR_BUF_SIZE, number->get ());
+      return OW_CONFIG_TOML_FOUND;
+    }
+
+  return read_text (node, value, line);
+}
+
+OwConfigTomlState
 ow_config_toml_count_tables (OwConfigToml *self,
                              const char   *key,
                              guint        *n,

@@ -35,6 +35,8 @@ ow_config_finalize (GObject *object)
 
   g_clear_pointer (&self->extra_hosts, g_ptr_array_unref);
   g_clear_pointer (&self->models, g_ptr_array_unref);
+  g_free (self->cpu);
+  g_free (self->memory);
 
   G_OBJECT_CLASS (ow_config_parent_class)->finalize (object);
 }
@@ -252,6 +254,7 @@ ow_config_parse (const char  *path,
 
   if (toml == NULL || !read_provider (self, toml, path, error) ||
       !read_profile (self, toml, path, error) || !read_hosts (self, toml, path, error) ||
+      !ow_config_openshell_read (self, toml, path, error) ||
       !ow_config_models_read (self, toml, path, error))
     return NULL;
 

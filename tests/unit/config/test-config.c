@@ -135,6 +135,66 @@ test_broken (Fixture       *f,
     }
 }
 
+/* What OpenShell is given is exactly what both of its engines take: one of them takes an amount
+ * that it does not understand for no limit. */
+static void
+test_openshell (Fixture       *f,
+                gconstpointer  data)
+{
+  static const struct {
+    const char *text;
+    gboolean    any_version;
+    const char *cpu;
+    const char *memory;
+  } good[] = {
+    { "", FALSE, NULL, NULL },
+    { "sandbox_openshell_any_version = false", FALSE, NULL, NULL },
+    { "sandbox_openshell_any_version = true", TRUE, NULL, NULL },
+    { "[sandbox_limits]", FALSE, NULL, NULL },
+    { "[sandbox_limits]\nfuture = 1", FALSE, NULL, NULL },
+    { "[sandbox_limits]\ncpu = 2", FALSE, "2", NULL },
+    { "[sandbox_limits]\ncpu = 0.5\nmemory = \"4Gi\"", FALSE, "0.5", "4Gi" },
+    { "sandbox_limits = { cpu = \"500m\", memory = 1073741824 }", FALSE, "500m", "1073741824" },
+    { "sandbox_limits.cpu = \"1.5\"\nsandbox_limits.memory = \"512M\"", FALSE, "1.5", "512M" },
+  };
+  static const char * const bad[] = {
+    "sandbox_openshell_any_version = \"true\"", "sandbox_openshell_any_version = 1",
+    "sandbox_openshell_any_version = [true]", "[sandbox_openshell_any_version]",
+    "sandbox_limits = 2", "[[sandbox_limits]]\ncpu = 2", "[sandbox_limits]\ncpu = true",
+    "[sandbox_limits]\ncpu = 0", "[sandbox_limits]\ncpu = -1", "[sandbox_limits]\ncpu = 0.001",
+    "[sandbox_limits]\ncpu = \"\"", "[sandbox_limits]\ncpu = \"2 \"",
+    "[sandbox_limits]\ncpu = \"two\"", "[sandbox_limits]\ncpu = \"0.5m\"",
+    "[sandbox_limits]\ncpu = \"1.2.3\"", "[sandbox_limits]\ncpu = \".5\"",
+    "[sandbox_limits]\ncpu = \"5.\"", "[sandbox_limits]\ncpu = inf", "[sandbox_limits]\ncpu = nan",
+    "[sandbox_limits]\ncpu = [2]",
+    "[sandbox_limits]\ncpu = \"--privileged\"", "[sandbox_limits]\ncpu = 99999",
+    "[sandbox_limits]\nmemory = 0", "[sandbox_limits]\nmemory = \"1.5Gi\"",
+    "[sandbox_limits]\nmemory = \"4gb\"", "[sandbox_limits]\nmemory = \"4 Gi\"",
+    "[sandbox_limits]\nmemory = -5", "[sandbox_limits]\nmemory = \"Gi\"",
+    "[sandbox_limits]\nmemory = 1.5", "[sandbox_limits]\nmemory = \"9999999999999999Ti\"",
+    "[sandbox_limits]\nmemory = \"4Gi\\u0000\"",
+  };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (good); i++)
+    {
+      g_autoptr (OwConfig) config = load (f, good[i].text);
+
+      g_assert_cmpint (ow_config_get_openshell_any_version (config), ==, good[i].any_version);
+      g_assert_cmpstr (ow_config_get_sandbox_cpu (config), ==, good[i].cpu);
+      g_assert_cmpstr (ow_config_get_sandbox_memory (config), ==, good[i].memory);
+    }
+  for (gsize i = 0; i < G_N_ELEMENTS (bad); i++)
+    {
+      g_autoptr (GError) error = NULL;
+
+      config_put (f->path, bad[i], -1);
+      if (ow_config_load (f->path, &error) != NULL)
+        g_error ("%s was taken", bad[i]);
+      g_assert_error (error, OW_ERROR, OW_ERROR_DATA);
+      g_assert_nonnull (strstr (error->message, ", line "));
+    }
+}
+
 /* A byte order mark that is not where it belongs is what the sentence is about. */
 static void
 test_bom (Fixture       *f,
@@ -386,6 +446,7 @@ main (int   argc,
   ADD ("/config/nothing-set", test_nothing_set);
   ADD ("/config/values", test_values);
   ADD ("/config/S07/broken", test_broken);
+  ADD ("/config/openshell", test_openshell);
   ADD ("/config/A31/read", test_bom);
   ADD ("/config/S07/deep", test_deep);
   ADD ("/config/not-deep", test_not_deep);

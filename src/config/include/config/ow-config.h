@@ -29,6 +29,11 @@ OwProviderKind   ow_config_get_provider     (OwConfig *self);
 OwNetworkProfile ow_config_get_profile      (OwConfig *self);
 /* Borrowed array of OwHost. */
 GPtrArray       *ow_config_get_extra_hosts  (OwConfig *self);
+/* Sessions run with any release of OpenShell, not only the one that was tested. */
+gboolean         ow_config_get_openshell_any_version (OwConfig *self);
+/* What one sandbox of OpenShell may use, as its command takes it; borrowed, NULL: no limit. */
+const char      *ow_config_get_sandbox_cpu    (OwConfig *self);
+const char      *ow_config_get_sandbox_memory (OwConfig *self);
 
 const char *ow_provider_kind_to_string   (OwProviderKind kind);
 gboolean    ow_provider_kind_from_string (const char *text, OwProviderKind *kind);
