@@ -35,6 +35,8 @@ struct _Run{
   guint         deadline_ms;
   guint         pending;
   gboolean      timed_out;
+  gpointer      output_data;
+  OwProcessOutputFunc output_func; /* (nullable) */
 };
 
 static void read_more (Output *output);
@@ -129,6 +131,8 @@ on_read (GObject      *object,
       return;
     }
 
+  if (output == &output->run->outputs[0] && output->run->output_func != NULL)
+    output->run->output_func (data, length, output->run->output_data);
   /* Over the cap it is still read: a child that writes on must not hang on us. */
   if (length > room)
     output->cut = TRUE;
@@ -244,6 +248,8 @@ ow_process_run_async (const OwProcessOptions *options,
   run->reading = g_cancellable_new ();
   run->cap = MIN (output_cap, (gsize) G_MAXINT);
   run->deadline_ms = deadline_ms;
+  run->output_func = options->output_func;
+  run->output_data = options->output_data;
   run->pending = 1;
   for (guint i = 0; i < G_N_ELEMENTS (run->outputs); i++)
     {

@@ -17,6 +17,9 @@
 #define OW_TYPE_PROCESS (ow_process_get_type ())
 G_DECLARE_FINAL_TYPE (OwProcess, ow_process, OW, PROCESS, GObject)
 
+/* Bytes of stdout as they come, those over the cap too; not once the run is finished. */
+typedef void (*OwProcessOutputFunc) (const char *data, gsize length, gpointer user_data);
+
 typedef struct {
   const char * const *argv;        /* (not nullable) argv[0] is a full path */
   const char * const *envp;        /* (nullable) the whole environment; NULL: a minimal one */
@@ -32,6 +35,8 @@ typedef struct {
   /* Runs in the child between fork and exec: async-signal-safe calls only. */
   GSpawnChildSetupFunc child_setup;
   gpointer             child_setup_data;
+  OwProcessOutputFunc  output_func;   /* (nullable) for ow_process_run_async() only */
+  gpointer             output_data;
 } OwProcessOptions;
 
 /* Says of the calling thread, which is not the program's first, that it ends after

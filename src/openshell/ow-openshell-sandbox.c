@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "ow-openshell-call-private.h"
+
+#include <string.h>
+
+#include "base/ow-text.h"
+
+#define WHAT_GET    "The sandbox cannot be looked at"
+#define WHAT_LIST   "The sandboxes cannot be listed"
+#define WHAT_DELETE "The sandbox was not deleted"
+/* A list has a few hundred bytes a sandbox. */
+#define LIST_CAP    (4u * 1024u * 1024u)
+#define LIST_LIMIT  "1000"
+
+void
+ow_openshell_sandbox_free (OwOpenshellSandbox *sandbox)
+{
+  if (sandbox == NULL)
+    return;
+
+  g_free (sandbox->name);
+  g_free (sandbox->id);
+  g_free (sandbox->phase);
+  g_free (sandbox->created_at);
+  g_hash_table_unref (sandbox->labels);
+  g_free (sandbox);
+}
+
+/* NULL when it is not a sandbox's. */
+static OwOpenshellSandbox *
+read_sandbox (json_t *object)
+{
+  const char *name = ow_json_get_string (object, "name", NULL);
+  const char *phase = ow_json_get_string (object, "phase", NULL);
+  OwOpenshellSandbox *sandbox;
+  const char *key;
+  json_t *value;
+
+  if (name == NULL || phase == NULL)
+    return NULL;
+  sandbox = g_new0 (OwOpenshellSandbox, 1);
+  sandbox->name = g_strdup (name);
+  sandbox->phase = ow_openshell_text_plain (phase, -1);
+  sandbox->id = ow_openshell_text_plain (ow_json_get_string (object, "id", ""), -1);
+  sandbox->created_at = ow_openshell_text_plain (ow_json_get_string (object, "created_at", ""),
+                                                 -1);
+  sandbox->labels = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+  json_object_foreach (json_object_get (object, "labels"), key, value)
+    {
+      if (json_is_string (value))
+        g_hash_table_insert (sandbox->labels, g_strdup (key), g_strdup (json_string_value (value)));
+    }
+  return sandbox;
+}
+
+/* --- one --- */
+
+/* The JSON tells nothing of providers; a table of them is printed, or one known sentence. */
+static void
+on_providers (GTask                   *task,
+              const OwOpenshellAnswer *answer)
+{
+  OwOpenshellSandbox *sandbox = g_object_steal_data (G_OBJECT (task), "sandbox");
+  g_autofree char *plain = ow_text_strip_ansi (answer->output);
+
+  if (answer->status != 0)
+    {
+      ow_openshell_sandbox_free (sandbox);
+      g_task_return_error (task, ow_openshell_call_error_of (WHAT_GET, answer));
+      return;
+    }
+  g_strstrip (plain);
+  sandbox->has_providers = !g_str_has_prefix (plain, "No providers attached");
+  g_task_return_pointer (task, sandbox, (GDestroyNotify) ow_openshell_sandbox_free);
+}
+
+static void
+on_get (GTask                   *task,
+        const OwOpenshellAnswer *answer)
+{
+  OwOpenshellCall call = { .what = WHAT_GET, .answer = on_providers,
+                           .deadline_ms = OW_OPENSHELL_READ_MS };
+  const char *name = g_object_get_data (G_OBJECT (task), "name");
+  const char *arguments[] = { "sandbox", "provider", "list", name, NULL };
+  OwOpenshellSandbox *sandbox = NULL;
+  GError *error = NULL;
+  json_t *root;
+
+  if (answer->status != 0)
+    {
+      g_task_return_error (task, ow_openshell_call_error_of (WHAT_GET, answer));
+      return;
+    }
+  root = ow_openshell_call_json (WHAT_GET, answer, &error);
+  if (root != NULL)
+    sandbox = read_sandbox (root);
+  json_decref (root);
+  if (sandbox == NULL || strcmp (sandbox->name, name) != 0)
+    {
+      ow_openshell_sandbox_free (sandbox);
+      if (error == NULL)
+        error = ow_openshell_call_error (WHAT_GET, OW_OPENSHELL_FAULT_UNREADABLE,
+                                         "it is not about the sandbox that was asked for");
+      g_task_return_error (task, error);
+      return;
+    }
+  g_object_set_data_full (G_OBJECT (task), "sandbox", sandbox,
+                          (GDestroyNotify) ow_openshell_sandbox_free);
+  call.arguments = arguments;
+  ow_openshell_call_run (g_object_ref (task), &call);
+}
+
+void
+ow_openshell_get_async (OwOpenshell         *self,
+                        const char          *name,
+                        GCancellable        *cancellable,
+                        GAsyncReadyCallback  callback,
+                        gpointer             user_data)
+{
+  const char *arguments[] = { "sandbox", "get", name, "-o", "json", NULL };
+  OwOpenshellCall call = { .arguments = arguments, .what = WHAT_GET, .answer = on_get,
+                           .deadline_ms = OW_OPENSHELL_READ_MS };
+  g_autoptr (GTask) task = g_task_new (self, cancellable, callback, user_data);
+
+  g_task_set_source_tag (task, ow_openshell_get_async);
+  if (!ow_openshell_call_check_name (task, WHAT_GET, name))
+    return;
+  g_object_set_data_full (G_OBJECT (task), "name", g_strdup (name), g_free);
+  ow_openshell_call_run (g_steal_pointer (&task), &call);
+}
+
+OwOpenshellSandbox *
+ow_openshell_get_finish (OwOpenshell   *self,
+                         GAsyncResult  *result,
+                         GError       **error)
+{
+  g_return_val_if_fail (g_task_is_valid (result, self), NULL);
+
+  return g_task_propagate_pointer (G_TASK (result), error);
+}
+
+/* --- all --- */
+
+static GPtrArray *
+read_list (json_t  *root,
+           GError **error)
+{
+  g_autoptr (GPtrArray) list =
+    g_ptr_array_new_with_free_func ((GDestroyNotify) ow_openshell_sandbox_free);
+  size_t index;
+  json_t *value;
+
+  if (!json_is_array (root))
+    {
+      g_propagate_error (error, ow_openshell_call_error (WHAT_LIST, OW_OPENSHELL_FAULT_UNREADABLE,
+                                                         "it is not a list"));
+      return NULL;
+    }
+  json_array_foreach (root, index, value)
+    {
+      OwOpenshellSandbox *sandbox = read_sandbox (value);
+
+      if (sandbox == NULL)
+        {
+          g_propagate_error (error, ow_openshell_call_error (
+                               WHAT_LIST, OW_OPENSHELL_FAULT_UNREADABLE,
+                               "an entry has no name or no phase"));
+          return NULL;
+        }
+      g_ptr_array_add (list, sandbox);
+    }
+  return g_steal_pointer (&list);
+}
+
+static void
+on_list (GTask                   *task,
+         const OwOpenshellAnswer *answer)
+{
+  GPtrArray *list = NULL;
+  GError *error = NULL;
+  json_t *root;
+
+  if (answer->status != 0)
+    {
+      g_task_return_error (task, ow_openshell_call_error_of (WHAT_LIST, answer));
+      return;
+    }
+  root = ow_openshell_call_json (WHAT_LIST, answer, &error);
+  if (root != NULL)
+    list = read_list (root, &error);
+  json_decref (root);
+  if (list != NULL)
+    g_task_return_pointer (task, list, (GDestroyNotify) g_ptr_array_unref);
+  else
+    g_task_return_error (task, error);
+}
+
+void
+ow_openshell_list_async (OwOpenshell         *self,
+                         const char          *selector,
+                         GCancellable        *cancellable,
+                         GAsyncReadyCallback  callback,
+                         gpointer             user_data)
+{
+  const char *arguments[] = { "sandbox", "list", "--limit", LIST_LIMIT, "-o", "json",
+                              selector != NULL ? "--selector" : NULL, selector, NULL };
+  OwOpenshellCall call = { .arguments = arguments, .what = WHAT_LIST, .answer = on_list,
+                           .deadline_ms = OW_OPENSHELL_READ_MS, .cap = LIST_CAP };
+  GTask *task = g_task_new (self, cancellable, callback, user_data);
+
+  g_task_set_source_tag (task, ow_openshell_list_async);
+  ow_openshell_call_run (task, &call);
+}
+
+GPtrArray *
+ow_openshell_list_finish (OwOpenshell   *self,
+                          GAsyncResult  *result,
+                          GError       **error)
+{
+  g_return_val_if_fail (g_task_is_valid (result, self), NULL);
+
+  return g_task_propagate_pointer (G_TASK (result), error);
+}
+
+/* --- none --- */
+
+static void
+on_delete (GTask                   *task,
+           const OwOpenshellAnswer *answer)
+{
+  if (!ow_openshell_call_failed (answer) ||
+      ow_openshell_fault_of_text (answer->errors) == OW_OPENSHELL_FAULT_NOT_FOUND)
+    g_task_return_boolean (task, TRUE);
+  else
+    g_task_return_error (task, ow_openshell_call_error_of (WHAT_DELETE, answer));
+}
+
+void
+ow_openshell_delete_async (OwOpenshell         *self,
+                           const char          *name,
+                           GCancellable        *cancellable,
+                           GAsyncReadyCallback  callback,
+                           gpointer             user_data)
+{
+  const char *arguments[] = { "sandbox", "delete", name, NULL };
+  OwOpenshellCall call = { .arguments = arguments, .what = WHAT_DELETE, .answer = on_delete,
+                           .deadline_ms = OW_OPENSHELL_DELETE_MS };
+  g_autoptr (GTask) task = g_task_new (self, cancellable, callback, user_data);
+
+  g_task_set_source_tag (task, ow_openshell_delete_async);
+  if (!ow_openshell_call_check_name (task, WHAT_DELETE, name))
+    return;
+  ow_openshell_call_run (g_steal_pointer (&task), &call);
+}
+
+gboolean
+ow_openshell_delete_finish (OwOpenshell   *self,
+                            GAsyncResult  *result,
+                            GError       **error)
+{
+  g_return_val_if_fail (g_task_is_valid (result, self), FALSE);
+
+  return g_task_propagate_boolean (G_TASK (result), error);
+}
