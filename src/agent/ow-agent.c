@@ -79,6 +79,16 @@ ow_agent_new (OwEventList         *events,
 }
 
 void
+ow_agent_set_prompt (OwAgent    *self,
+                     const char *system_prompt)
+{
+  g_return_if_fail (OW_IS_AGENT (self));
+
+  g_free (self->prompt);
+  self->prompt = g_strdup (system_prompt);
+}
+
+void
 ow_agent_set_end (OwAgent        *self,
                   OwAgentTurnEnd  end,
                   GError         *error)

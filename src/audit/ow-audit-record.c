@@ -27,6 +27,7 @@ ow_audit_wants (OwEventType type)
     case OW_EVENT_TOOL_ENDED:
     case OW_EVENT_HOST_DECISION:
     case OW_EVENT_WALL:
+    case OW_EVENT_FOLDERS_CHANGED:
     case OW_EVENT_SESSION_ENDED:
       return TRUE;
     case OW_EVENT_USER_MESSAGE:

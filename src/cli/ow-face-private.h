@@ -95,5 +95,6 @@ void ow_command_run           (OwFace *face, int argc, char **argv);
 void ow_command_sandbox_exec  (OwFace *face, int argc, char **argv);
 void ow_command_sandbox_prove (OwFace *face, int argc, char **argv);
 void ow_command_sessions      (OwFace *face, int argc, char **argv);
+void ow_command_sessions_folders (OwFace *face, int argc, char **argv);
 void ow_command_status        (OwFace *face, int argc, char **argv);
 void ow_command_up            (OwFace *face, int argc, char **argv);

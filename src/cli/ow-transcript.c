@@ -258,6 +258,7 @@ has_to_wait (OwEvent *event)
   switch ((int) ow_event_get_kind (event))
     {
     case OW_EVENT_NOTICE:
+    case OW_EVENT_FOLDERS_CHANGED:
     case OW_EVENT_USER_MESSAGE:
       return page.card != NULL || page.streamed != NULL;
     case OW_EVENT_HOST_DECISION:
@@ -318,6 +319,14 @@ print_tool (OwEvent *event)
 }
 
 static void
+print_folders (OwEvent *event)
+{
+  g_autofree char *folders = ow_event_words_folders (event);
+
+  print_text ("ⓘ Folders from the next call on: ", folders);
+}
+
+static void
 print_now (OwEvent *event)
 {
   switch (ow_event_get_kind (event))
@@ -336,6 +345,9 @@ print_now (OwEvent *event)
       break;
     case OW_EVENT_MODEL_MESSAGE:
       print_message (event);
+      break;
+    case OW_EVENT_FOLDERS_CHANGED:
+      print_folders (event);
       break;
     case OW_EVENT_NOTICE:
       print_text ("ⓘ ", ow_event_get_string (event, "text"));

@@ -102,6 +102,17 @@ ow_consent_set_rules (OwConsent      *self,
 }
 
 void
+ow_consent_set_place (OwConsent  *self,
+                      const char *place)
+{
+  g_return_if_fail (OW_IS_CONSENT (self));
+
+  g_free (self->place);
+  self->place = g_strdup (place);
+  g_hash_table_remove_all (self->remembered);
+}
+
+void
 ow_consent_set_timeout (OwConsent *self,
                         guint      timeout_ms)
 {

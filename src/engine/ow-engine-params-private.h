@@ -44,6 +44,11 @@ const char     *ow_engine_params_need          (const json_t    *params,
                                                 const char      *key,
                                                 GError         **error);
 
+/* @folders: (out) NULL where the list @key is not there or empty. */
+gboolean        ow_engine_params_read_folders  (const json_t    *params,
+                                                const char      *key,
+                                                char          ***folders,
+                                                GError         **error);
 /* @kind: OW_PROVIDER_UNSET when none is named. */
 gboolean        ow_engine_params_read_provider (const json_t    *params,
                                                 OwProviderKind  *kind,

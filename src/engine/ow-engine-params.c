@@ -16,6 +16,7 @@ static const struct
   json_type   type; /* JSON_TRUE: a truth value */
   const char *word;
 } MEMBERS[] = {
+  { "add", JSON_ARRAY, "a list" },
   { "answers", JSON_TRUE, "true or false" },
   { "approve", JSON_STRING, "a text" },
   { "argv", JSON_ARRAY, "a list" },
@@ -33,6 +34,7 @@ static const struct
   { "proxy", JSON_STRING, "a text" },
   { "reason", JSON_STRING, "a text" },
   { "record", JSON_STRING, "a text" },
+  { "remove", JSON_ARRAY, "a list" },
   { "request", JSON_STRING, "a text" },
   { "session", JSON_STRING, "a text" },
   { "task", JSON_STRING, "a text" },
@@ -138,6 +140,18 @@ read_words (const json_t  *params,
       g_strv_builder_add (builder, word);
     }
   return g_strv_builder_end (builder);
+}
+
+gboolean
+ow_engine_params_read_folders (const json_t   *params,
+                               const char     *key,
+                               char         ***folders,
+                               GError        **error)
+{
+  if (json_array_size (json_object_get (params, key)) == 0)
+    return TRUE;
+  *folders = read_words (params, key, MAX_FOLDERS, error);
+  return *folders != NULL;
 }
 
 static gboolean

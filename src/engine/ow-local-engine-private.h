@@ -145,6 +145,11 @@ void         ow_engine_sessions_show          (OwLocalEngine       *self,
                                                const json_t        *params,
                                                GTask               *task);
 
+/* ow-engine-folders.c */
+void         ow_engine_sessions_folders       (OwLocalEngine       *self,
+                                               const json_t        *params,
+                                               GTask               *task);
+
 /* ow-engine-resume.c */
 void         ow_engine_resume_say             (OwLocalEngine       *self,
                                                const json_t        *params,

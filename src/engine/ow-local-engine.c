@@ -323,6 +323,7 @@ static const struct
   { "session.end", ow_engine_sessions_end, FALSE, { "session" } },
   { "session.exec", ow_engine_sessions_exec, FALSE,
     { "folders", "argv", "provider", "interactive" } },
+  { "session.folders", ow_engine_sessions_folders, FALSE, { "session", "add", "remove" } },
   { "session.list", ow_engine_sessions_list, TRUE, { NULL } },
   { "session.resume", ow_engine_resume_session, FALSE, { "session", "keep" } },
   { "session.say", ow_engine_resume_say, FALSE, { "session", "text", "keep" } },

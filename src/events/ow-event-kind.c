@@ -19,6 +19,7 @@ static const char * const kind_names[OW_EVENT_N_TYPES] = {
   [OW_EVENT_TOOL_ENDED] = "tool-ended",
   [OW_EVENT_HOST_DECISION] = "host-decision",
   [OW_EVENT_WALL] = "wall",
+  [OW_EVENT_FOLDERS_CHANGED] = "folders-changed",
   [OW_EVENT_NOTICE] = "notice",
   [OW_EVENT_TURN_ENDED] = "turn-ended",
   [OW_EVENT_SESSION_ENDED] = "session-ended",

@@ -198,6 +198,7 @@ static const Schema schemas[OW_EVENT_N_TYPES] = {
                         LEVEL,
                         { "reason", STRING | OPTIONAL, NULL, NULL },
                       } },
+  [OW_EVENT_FOLDERS_CHANGED] = { { { "folders", ARRAY, NULL, check_folders }, LEVEL } },
   [OW_EVENT_NOTICE] = { { { "text", STRING, NULL, NULL } } },
   [OW_EVENT_TURN_ENDED] = { {
                               { "reason", STRING, turn_values, NULL },

@@ -340,6 +340,24 @@ ow_event_words_call_title (const OwEvent *asked)
   return ow_text_shorten (visible, TITLE_CHARS, TRUE);
 }
 
+char *
+ow_event_words_folders (const OwEvent *event)
+{
+  const json_t *folders = json_object_get (ow_event_get_members (event), "folders");
+  GString *line = g_string_new (NULL);
+
+  for (size_t i = 0; i < json_array_size (folders); i++)
+    {
+      const json_t *folder = json_array_get (folders, i);
+      g_autofree char *path = ow_text_visible (ow_json_get_string (folder, "path", ""));
+
+      g_strdelimit (path, "\t\n", ' ');
+      g_string_append_printf (line, "%s%s%s", i > 0 ? ", " : "", path,
+                              ow_json_get_bool (folder, "read_only", TRUE) ? " (read-only)" : "");
+    }
+  return g_string_free (line, FALSE);
+}
+
 gboolean
 ow_event_words_is_absent (const OwEvent *ended)
 {

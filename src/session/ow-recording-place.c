@@ -137,6 +137,22 @@ ow_recording_place_open (const char   *path,
 }
 
 gboolean
+ow_recording_place_check (OwRecordingPlace *place,
+                          const json_t     *folders,
+                          GError          **error)
+{
+  g_autofree char *real = ow_fd_get_path (place->dir);
+
+  if (real != NULL && !is_in_folders (real, real, folders))
+    return TRUE;
+  ow_error_set (error, OW_ERROR_REFUSED, "The folders were not changed",
+                "the session's recording is written in one of them, and what runs in the session "
+                "could put a link to any of your files in its place",
+                "Choose a folder that does not hold it.");
+  return FALSE;
+}
+
+gboolean
 ow_recording_place_write (OwRecordingPlace *place,
                           GBytes           *content,
                           GError          **error)

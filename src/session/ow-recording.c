@@ -170,25 +170,34 @@ compare_length (gconstpointer a,
   return one < two ? 1 : one > two ? -1 : 0;
 }
 
-static GPtrArray *
-find_roots (OwEventList *list)
+static void
+add_roots (GPtrArray     *roots,
+           const OwEvent *event)
 {
-  GPtrArray *roots = g_ptr_array_new ();
-  const json_t *folders = NULL;
+  const json_t *folders = json_object_get (ow_event_get_members (event), "folders");
 
-  for (guint i = 0; i < ow_event_list_get_n (list) && folders == NULL; i++)
-    {
-      const OwEvent *event = ow_event_list_get (list, i);
-
-      if (ow_event_get_kind (event) == OW_EVENT_SESSION_STARTED)
-        folders = json_object_get (ow_event_get_members (event), "folders");
-    }
   for (size_t i = 0; i < json_array_size (folders); i++)
     {
       const char *path = ow_json_get_string (json_array_get (folders, i), "path", "");
 
-      if (*path != '\0')
+      if (*path != '\0' && !g_ptr_array_find_with_equal_func (roots, path, g_str_equal, NULL))
         g_ptr_array_add (roots, (gpointer) path);
+    }
+}
+
+/* All that the session ever had. */
+static GPtrArray *
+find_roots (OwEventList *list)
+{
+  GPtrArray *roots = g_ptr_array_new ();
+
+  for (guint i = 0; i < ow_event_list_get_n (list); i++)
+    {
+      const OwEvent *event = ow_event_list_get (list, i);
+
+      if (ow_event_get_kind (event) == OW_EVENT_SESSION_STARTED ||
+          ow_event_get_kind (event) == OW_EVENT_FOLDERS_CHANGED)
+        add_roots (roots, event);
     }
   g_ptr_array_sort (roots, compare_length);
   return roots;

@@ -61,6 +61,8 @@ void     ow_session_fail          (OwSession *self, GError *error);
 gboolean ow_session_append        (OwSession *self, OwEventType type, json_t *members);
 void     ow_session_append_notice (OwSession *self, const char *text);
 void     ow_session_drop_sandbox  (OwSession *self);
+/* What the agent is told of its environment now. (transfer full) */
+char    *ow_session_describe_environment (OwSession *self);
 /* Of a session that waits and has to end: takes it down from the loop. */
 void     ow_session_leave_soon    (OwSession *self);
 

@@ -7,9 +7,6 @@
 
 /* What a stored list says about a session that is to go on. */
 
-/* Its folders as ow_folder_open() takes them (transfer full); a list that does not begin
- * with them is OW_ERROR_DATA. */
-char     **ow_session_resume_folders       (OwEventList *events, GError **error);
 /* @folders, opened again, are those of the list: one whose path leads elsewhere now is
  * refused. */
 gboolean   ow_session_resume_check_folders (OwEventList *events, const json_t *folders,

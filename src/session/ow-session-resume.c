@@ -13,24 +13,31 @@
 #define MAX_CALLS      10
 #define MAX_CALL_CHARS 160
 
+/* The event that says which folders the session has: its first one, or the last change of them,
+ * also one that the end of the program kept from coming into force. */
 static const OwEvent *
-find_first (OwEventList *events)
+find_folders (OwEventList *events)
 {
-  const OwEvent *first = ow_event_list_get_n (events) > 0 ? ow_event_list_get (events, 0) : NULL;
+  const OwEvent *found = ow_event_list_get_n (events) > 0 ? ow_event_list_get (events, 0) : NULL;
 
-  return first != NULL && ow_event_get_kind (first) == OW_EVENT_SESSION_STARTED ? first : NULL;
+  if (found == NULL || ow_event_get_kind (found) != OW_EVENT_SESSION_STARTED)
+    return NULL;
+  for (guint i = 1; i < ow_event_list_get_n (events); i++)
+    if (ow_event_get_kind (ow_event_list_get (events, i)) == OW_EVENT_FOLDERS_CHANGED)
+      found = ow_event_list_get (events, i);
+  return found;
 }
 
 char **
 ow_session_resume_folders (OwEventList *events,
                            GError     **error)
 {
-  const OwEvent *first = find_first (events);
+  const OwEvent *said = find_folders (events);
   const json_t  *folders = NULL;
   g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
 
-  if (first != NULL)
-    folders = json_object_get (ow_event_get_members (first), "folders");
+  if (said != NULL)
+    folders = json_object_get (ow_event_get_members (said), "folders");
   for (size_t i = 0; i < json_array_size (folders); i++)
     {
       const json_t *folder = json_array_get (folders, i);
@@ -54,8 +61,8 @@ ow_session_resume_check_folders (OwEventList  *events,
                                  const json_t *folders,
                                  GError      **error)
 {
-  const OwEvent *first = find_first (events);
-  const json_t  *stored = json_object_get (ow_event_get_members (first), "folders");
+  const OwEvent *said = find_folders (events);
+  const json_t  *stored = json_object_get (ow_event_get_members (said), "folders");
 
   for (size_t i = 0; i < json_array_size (stored); i++)
     {

@@ -180,14 +180,19 @@ on_instructions_read (GObject      *source,
   go_on (self);
 }
 
+char *
+ow_session_describe_environment (OwSession *self)
+{
+  return ow_agent_describe_environment (self->folders, self->level,
+                                        ow_json_get_string (self->beginning, "profile", NULL),
+                                        json_object_get (self->beginning, "hosts"));
+}
+
 static void
 start_agent (OwSession *self)
 {
-  g_autofree char *prompt = NULL;
+  g_autofree char *prompt = ow_session_describe_environment (self);
 
-  prompt = ow_agent_describe_environment (self->folders, self->level,
-                                          ow_json_get_string (self->beginning, "profile", NULL),
-                                          json_object_get (self->beginning, "hosts"));
   self->agent = ow_agent_new (self->events, self->consent, self->audit,
                               OW_TOOL_HOST (self->sandbox), self->model, prompt, NULL);
   self->phase = OW_SESSION_READING;

@@ -71,6 +71,18 @@ hosts_to_json (GPtrArray *hosts)
   return json;
 }
 
+GPtrArray *
+ow_session_setup_folders (const char * const *names,
+                          json_t            **json,
+                          GError            **error)
+{
+  GPtrArray *folders = open_folders (names, error);
+
+  if (folders != NULL)
+    *json = folders_to_json (folders);
+  return folders;
+}
+
 OwSandbox *
 ow_session_setup_sandbox (const char             *id,
                           const OwSessionOptions *options,
@@ -85,11 +97,10 @@ ow_session_setup_sandbox (const char             *id,
   provider = ow_sandbox_provider_for_kind (options->provider, error);
   if (provider == NULL)
     return NULL;
-  opened = open_folders (options->folders, error);
+  opened = ow_session_setup_folders (options->folders, folders, error);
   if (opened == NULL)
     return NULL;
   allowed = ow_network_profile_hosts (options->profile, options->extra_hosts);
-  *folders = folders_to_json (opened);
   *hosts = hosts_to_json (allowed);
   return ow_sandbox_new (provider, id, opened, allowed);
 }

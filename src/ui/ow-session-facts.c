@@ -111,6 +111,9 @@ ow_session_facts_add (OwSessionFacts *self,
     case OW_EVENT_SESSION_RESUMED:
       add_start (self, event);
       return TRUE;
+    case OW_EVENT_FOLDERS_CHANGED:
+      add_folders (self, event);
+      return TRUE;
     case OW_EVENT_USER_MESSAGE:
       if (self->title == NULL)
         ow_words_set (&self->title, ow_event_get_string (event, "text"));

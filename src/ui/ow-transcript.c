@@ -497,6 +497,15 @@ add_start (OwTranscript *self,
     add_notice (self, OW_TONE_WARNING, "%s", notice);
 }
 
+static void
+add_folders (OwTranscript *self,
+             OwEvent      *event)
+{
+  g_autofree char *folders = ow_event_words_folders (event);
+
+  add_notice (self, OW_TONE_PLAIN, _ ("Folders from the next call on: %s"), folders);
+}
+
 void
 ow_transcript_add (OwTranscript *self,
                    OwEvent      *event)
@@ -539,6 +548,9 @@ ow_transcript_add (OwTranscript *self,
       break;
     case OW_EVENT_WALL:
       add_wall (self, event);
+      break;
+    case OW_EVENT_FOLDERS_CHANGED:
+      add_folders (self, event);
       break;
     case OW_EVENT_NOTICE:
       add_notice (self, OW_TONE_PLAIN, "%s", ow_event_get_string (event, "text"));

@@ -30,9 +30,12 @@ typedef struct {
 OwAgent *ow_agent_new             (OwEventList *events, OwConsent *consent, OwAudit *audit,
                                    OwToolHost *host, OwModel *model,
                                    const char *system_prompt, const OwAgentLimits *limits);
+/* What it is told of its environment from the model's next step on. */
+void     ow_agent_set_prompt      (OwAgent *self, const char *system_prompt);
 /* Reads the AGENTS.md of the folder work starts in, through the tool host like any call, for the
  * agent to be told of as what it is: a file's words, not the person's. A file that is not there
- * is no error. Not read for a recorded model. Before the first turn. */
+ * is no error. Not read for a recorded model. Before the first turn, and where that folder is
+ * another one; the newest reading counts. */
 void     ow_agent_read_instructions_async  (OwAgent *self, GCancellable *cancellable,
                                             GAsyncReadyCallback callback, gpointer user_data);
 gboolean ow_agent_read_instructions_finish (OwAgent *self, GAsyncResult *result, GError **error);

@@ -65,6 +65,10 @@ void        ow_consent_set_parks    (OwConsent *self, gboolean parks);
  * offered. */
 void        ow_consent_set_rules    (OwConsent *self, OwConsentRules *rules, const char *place);
 
+/* The folder work starts in is another one: what was allowed for the session was allowed for the
+ * one before, and is asked for again. */
+void        ow_consent_set_place    (OwConsent *self, const char *place);
+
 /* Asks; completes with the decision. What the policy, a rule or an earlier "session" answer
  * for the same exact subject already decides completes without a question. */
 void        ow_consent_request_async  (OwConsent               *self,

@@ -28,6 +28,8 @@ char     *ow_event_words_request     (const json_t  *request,
 /* A card's one line for a tool-asked or tool-started event, such as grep "parse_day" src; at most
  * 200 characters. */
 char     *ow_event_words_call_title  (const OwEvent *asked);
+/* One line for an event with folders: "/a, /b (read-only)". */
+char     *ow_event_words_folders    (const OwEvent *event);
 /* TRUE: the call that ended found nothing in the place that it looked at. Where the program itself
  * looked for a project's instructions there is nothing to tell then: most have none. */
 gboolean  ow_event_words_is_absent   (const OwEvent *ended);

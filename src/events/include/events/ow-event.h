@@ -29,6 +29,7 @@ typedef enum {
   OW_EVENT_TOOL_ENDED,       /* the audit's end */
   OW_EVENT_HOST_DECISION,
   OW_EVENT_WALL,
+  OW_EVENT_FOLDERS_CHANGED,  /* from the next tool call on */
   OW_EVENT_NOTICE,           /* said to the person, and to the agent in its next turn */
   OW_EVENT_TURN_ENDED,
   OW_EVENT_SESSION_ENDED,

@@ -16,6 +16,9 @@ typedef struct _OwRecordingPlace OwRecordingPlace;
  * folders; a link and whatever else is no regular file. */
 OwRecordingPlace *ow_recording_place_open (const char *path, const json_t *folders,
                                            GError **error);
+/* FALSE with @error: it lies in one of @folders, which the session may write. */
+gboolean          ow_recording_place_check (OwRecordingPlace *place, const json_t *folders,
+                                            GError **error);
 void              ow_recording_place_free (OwRecordingPlace *place);
 gboolean          ow_recording_place_write (OwRecordingPlace *place, GBytes *content,
                                             GError **error);

@@ -80,6 +80,22 @@ void     ow_session_allow_host_async  (OwSession *self, const OwHost *host,
                                        GAsyncReadyCallback callback, gpointer user_data);
 gboolean ow_session_allow_host_finish (OwSession *self, GAsyncResult *result, GError **error);
 
+/* Borrowed: its folders, as in the events. */
+json_t  *ow_session_get_folders (OwSession *self);
+/* Takes @remove (nullable, paths) out of its folders and puts @add (nullable, "DIR" or "DIR:ro") in;
+ * one that is there already gets the other mode. An event and a notice to agent and person say
+ * so, and the sandbox is made again with them, without its shell state: completes when it
+ * is, or at once with @pending where a call runs, for which that waits. A set that cannot be used
+ * changes nothing; a sandbox that then cannot be made ends the session. */
+void     ow_session_change_folders_async  (OwSession *self, const char * const *add,
+                                           const char * const *remove,
+                                           GAsyncReadyCallback callback, gpointer user_data);
+gboolean ow_session_change_folders_finish (OwSession *self, GAsyncResult *result,
+                                           gboolean *pending, GError **error);
+/* Of the stored @events: the folders as ow_folder_open() takes them (transfer full); a list that
+ * does not begin with them is OW_ERROR_DATA. */
+char   **ow_session_resume_folders (OwEventList *events, GError **error);
+
 /* Writes a recording of @list that replay:FILE takes: model-message and tool-ended
  * events, results as literal patterns (figures that differ by run, such as durations, as \d). */
 gboolean ow_recording_write (OwEventList *list, OwRecordingPlace *place, GError **error);
