@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: The OpenWorker authors
+"""Policies: reading them, who they run commands as, the shell line of a command."""
+
+import re
+
+import yamlish
+
+ORDER = ("version", "filesystem_policy", "landlock", "process", "network_policies")
+
+
+def _failure(*causes):
+    from calls import Failure
+    return Failure(*causes)
+
+
+def read(path):
+    """The policy in the file @path, as plain dicts and lists."""
+    try:
+        with open(path, encoding="utf-8") as stream:
+            source = stream.read()
+    except OSError as error:
+        raise _failure(f"failed to read sandbox policy from {path}",
+                       f"{error.strerror} (os error {error.errno})") from error
+    try:
+        policy = yamlish.load(source)
+    except yamlish.Syntax as error:
+        raise _failure("failed to parse sandbox policy YAML", str(error)) from error
+    check(policy)
+    return _plain(policy)
+
+
+def _plain(value):
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _kind(value):
+    if isinstance(value, bool):
+        return f"boolean `{'true' if value else 'false'}`"
+    if isinstance(value, dict):
+        return "map"
+    if isinstance(value, list):
+        return "sequence"
+    if isinstance(value, int):
+        return f"integer `{value}`"
+    if isinstance(value, str):
+        return f'string "{value}"'
+    return "unit value"
+
+
+def check(policy):
+    if not isinstance(policy, dict):
+        raise _failure("failed to parse sandbox policy YAML",
+                       f"invalid type: {_kind(policy)}, expected struct PolicyFile")
+    for key, expected in (("filesystem_policy", "struct FilesystemDef"),
+                          ("landlock", "struct LandlockDef"), ("process", "struct ProcessDef"),
+                          ("network_policies", "a map")):
+        value = policy.get(key)
+        if value is not None and not isinstance(value, dict):
+            line, column = policy.marks[key]
+            raise _failure("failed to parse sandbox policy YAML",
+                           f"{key}: invalid type: {_kind(value)}, expected {expected} at line "
+                           f"{line} column {column}")
+
+
+def default():
+    return {"version": 1, "filesystem_policy": {
+        "include_workdir": True, "read_only": ["/usr", "/lib", "/proc", "/dev/urandom", "/etc",
+                                               "/var/log"],
+        "read_write": ["/sandbox", "/tmp", "/dev/null"]},
+        "landlock": {"compatibility": "best_effort"},
+        "process": {"run_as_user": "1000", "run_as_group": "1000"}, "network_policies": {}}
+
+
+def identity(policy):
+    process = policy.get("process") or {}
+    ids = []
+    for name in ("run_as_user", "run_as_group"):
+        value = str(process.get(name) or "1000")
+        ids.append(int(value) if value.isdigit() else 1000)
+    return ids
+
+
+def ordered(policy):
+    """Keys in the order in which the command prints them."""
+    found = {key: policy[key] for key in ORDER if key in policy}
+    found.update({key: value for key, value in policy.items() if key not in found})
+    if "network_policies" in found:
+        found["network_policies"] = dict(sorted((found["network_policies"] or {}).items()))
+    return found
+
+
+def quoted(word):
+    if word == "":
+        return "''"
+    if re.fullmatch(r"[A-Za-z0-9./_-]+", word):
+        return word
+    return "'" + word.replace("'", "'\"'\"'") + "'"
+
+
+def command_line(command, environment, workdir):
+    """The line that the shell inside gets."""
+    words = [f"{key}={quoted(value)}" for key, value in sorted(environment.items())]
+    words += [quoted(word) for word in command]
+    line = " ".join(words)
+    return f"cd {quoted(workdir)} && {line}" if workdir else line
