@@ -8,7 +8,7 @@
 #include "sandbox/ow-attach.h"
 #include "wire/ow-mcp-client.h"
 
-/* One `attach`: its process, its pipes and the MCP client on them, from the hello to
+/* One `attach`: its stream and the MCP client on it, from the hello to
  * the break. OwChannel makes a new one whenever the stream breaks. Nothing is sent
  * before the hello, because what is written before the other side has taken over a
  * terminal or a socket can end anywhere.
@@ -34,14 +34,16 @@ typedef struct {
 
 OwChannelLink *ow_channel_link_new  (const OwChannelLinkHandlers *handlers,
                                      gpointer                     user_data);
-/* Spawns what @attach says, which has to stay. The outcome is told by ready, never from within this function. */
-void           ow_channel_link_open (OwChannelLink      *self,
-                                     const OwAttach      *attach,
-                                     guint               hello_ms);
+/* Spawns what @attach says. The outcome is told by ready, never from within this function. */
+void           ow_channel_link_open (OwChannelLink  *self,
+                                     const OwAttach *attach,
+                                     guint           hello_ms);
 void           ow_channel_link_close (OwChannelLink *self);
 /* The runner's instance id; NULL before the hello. */
 const char    *ow_channel_link_get_instance   (OwChannelLink *self);
 guint          ow_channel_link_get_violations (OwChannelLink *self);
+/* What the relay said besides, as ow_channel_stream_get_complaint(). */
+const char    *ow_channel_link_get_complaint  (OwChannelLink *self);
 
 /* Steals @params. @reply gets what OwMcpReplyFunc says. */
 json_int_t     ow_channel_link_request (OwChannelLink *self,

@@ -3,19 +3,15 @@
 
 #include "ow-channel-link-private.h"
 
-#include <signal.h>
-
 #include "base/ow-error.h"
-#include "base/ow-process.h"
 #include "base/ow-source.h"
 #include "base/ow-text.h"
-#include "wire/ow-frame.h"
+#include "ow-channel-stream-private.h"
 #include "config.h"
 
-#define READ_BYTES (64 * 1024)
-/* What waits to be written to a runner that does not read. */
-#define WRITE_MAX_BYTES (2 * OW_FRAME_MAX_BYTES)
 #define INSTANCE_LENGTH 32
+/* Of what a relay said, in characters, as the reason of a break. */
+#define COMPLAINT_CHARS 400
 
 typedef enum {
   LINK_NEW,
@@ -32,17 +28,17 @@ struct _OwChannelLink
   OwChannelLinkHandlers handlers;
   gpointer              user_data;
   LinkState             state;
-  OwProcess            *process;      /* (owned) (nullable) */
+  OwChannelStream      *stream;       /* (owned) */
   OwMcpClient          *client;       /* (owned) */
-  GCancellable         *cancellable;  /* (owned) ends reads and writes */
   GHashTable           *requests;     /* (owned) id → LinkRequest */
-  GQueue                writes;       /* (owned) GBytes; the head is being written */
-  gsize                 waiting;      /* bytes in writes */
   GSource              *deadline;     /* (owned) (nullable) hello and initialize */
+  GSource              *keep_alive;   /* (owned) (nullable) */
+  guint                 keep_alive_ms;
+  gboolean              pinging;      /* a ping of keep_alive has no reply yet */
   char                 *instance;     /* (owned) (nullable) */
   char                 *failure;      /* (owned) (nullable) why it ends soon */
   guint                 violations;   /* besides the client's */
-  char                 *buffer;       /* (owned) READ_BYTES, what is read now */
+  guint                 banners;      /* of the client's, before the hello */
 };
 
 typedef struct {
@@ -54,8 +50,17 @@ typedef struct {
 
 G_DEFINE_FINAL_TYPE (OwChannelLink, ow_channel_link, G_TYPE_OBJECT)
 
-static void ow_channel_link_read (OwChannelLink *self);
-static void ow_channel_link_write_next (OwChannelLink *self);
+/* (transfer full) @reason with what the relay said of it. */
+static char *
+ow_channel_link_explain (OwChannelLink *self,
+                         const char    *reason)
+{
+  g_autofree char *stripped = ow_text_strip_ansi (ow_channel_link_get_complaint (self));
+  g_autofree char *visible = ow_text_visible (g_strstrip (stripped));
+  g_autofree char *said = ow_text_shorten (visible, COMPLAINT_CHARS, TRUE);
+
+  return *said == '\0' ? g_strdup (reason) : g_strdup_printf ("%s: %s", reason, said);
+}
 
 /* Ends the link and says so to its owner, in the way its state asks for. */
 static void
@@ -64,6 +69,8 @@ ow_channel_link_end (OwChannelLink *self,
                      const char    *reason,
                      const char    *next)
 {
+  g_autoptr (OwChannelLink) keep = g_object_ref (self);
+  g_autofree char *full = ow_channel_link_explain (self, reason);
   g_autoptr (GError) error = NULL;
   LinkState state = self->state;
 
@@ -72,10 +79,10 @@ ow_channel_link_end (OwChannelLink *self,
   ow_channel_link_close (self);
   if (state == LINK_READY)
     {
-      self->handlers.broken (self, reason, kind == OW_ERROR_DATA, self->user_data);
+      self->handlers.broken (self, full, kind == OW_ERROR_DATA, self->user_data);
       return;
     }
-  ow_error_set (&error, kind, "The sandbox's runner cannot be used", reason, next);
+  ow_error_set (&error, kind, "The sandbox's runner cannot be used", full, next);
   self->handlers.ready (self, error, self->user_data);
 }
 
@@ -104,61 +111,47 @@ ow_channel_link_fail_soon (OwChannelLink *self,
 /* --- writing --- */
 
 static void
-ow_channel_link_written (GObject      *source,
-                         GAsyncResult *result,
-                         gpointer      user_data)
-{
-  g_autoptr (OwChannelLink) self = user_data;
-  g_autoptr (GError) error = NULL;
-  g_autoptr (GBytes) bytes = NULL;
-
-  if (!g_output_stream_write_all_finish (G_OUTPUT_STREAM (source), result, NULL, &error))
-    {
-      /* The read side tells what happened; a half-written line must not be followed. */
-      if (self->state != LINK_CLOSED)
-        ow_channel_link_end (self, OW_ERROR_FAILED, "its stream broke while writing", NULL);
-      return;
-    }
-  bytes = g_queue_pop_head (&self->writes);
-  self->waiting -= g_bytes_get_size (bytes);
-  if (self->state != LINK_CLOSED)
-    ow_channel_link_write_next (self);
-}
-
-static void
-ow_channel_link_write_next (OwChannelLink *self)
-{
-  GBytes *bytes = g_queue_peek_head (&self->writes);
-  gsize size;
-  gconstpointer data;
-
-  if (bytes == NULL)
-    return;
-  data = g_bytes_get_data (bytes, &size);
-  g_output_stream_write_all_async (ow_process_get_stdin (self->process), data, size,
-                                   G_PRIORITY_DEFAULT, self->cancellable,
-                                   ow_channel_link_written, g_object_ref (self));
-}
-
-static void
 ow_channel_link_on_write (const char *line,
                           size_t      length,
                           void       *user_data)
 {
   OwChannelLink *self = user_data;
-  gboolean idle = g_queue_is_empty (&self->writes);
 
   if (self->state == LINK_CLOSED || self->state == LINK_HELLO || self->state == LINK_NEW)
     return;
-  if (length > WRITE_MAX_BYTES - self->waiting)
+  if (!ow_channel_stream_write (self->stream, line, length))
+    ow_channel_link_fail_soon (self, "it does not read what is sent to it");
+}
+
+static void
+ow_channel_link_kept_alive (json_t *result,
+                            json_t *error,
+                            void   *user_data)
+{
+  OwChannelLink *self = user_data;
+
+  self->pinging = FALSE;
+}
+
+/* The far end ends by itself when it hears nothing. While a ping has no answer an empty line,
+ * which is nothing to whom reads messages, does as well. */
+static gboolean
+ow_channel_link_keep_alive (gpointer user_data)
+{
+  OwChannelLink *self = user_data;
+  gint64 quiet_us = g_get_monotonic_time () - ow_channel_stream_get_written_us (self->stream);
+
+  if (ow_channel_stream_is_writing (self->stream)
+      || quiet_us < (gint64) self->keep_alive_ms * 900)
+    return G_SOURCE_CONTINUE;
+  if (self->pinging)
     {
-      ow_channel_link_fail_soon (self, "it does not read what is sent to it");
-      return;
+      ow_channel_stream_write (self->stream, "\n", 1);
+      return G_SOURCE_CONTINUE;
     }
-  g_queue_push_tail (&self->writes, g_bytes_new (line, length));
-  self->waiting += length;
-  if (idle)
-    ow_channel_link_write_next (self);
+  self->pinging = TRUE;
+  ow_channel_link_request (self, OW_MCP_PING, NULL, ow_channel_link_kept_alive, self);
+  return G_SOURCE_CONTINUE;
 }
 
 /* --- hello and initialize --- */
@@ -197,6 +190,10 @@ ow_channel_link_initialized (json_t *result,
     return;
   self->state = LINK_READY;
   ow_source_clear (&self->deadline);
+  /* Half the time: what is sent between two looks counts from when it was sent. */
+  if (self->keep_alive_ms > 0)
+    self->keep_alive = ow_source_timeout (MAX (1, self->keep_alive_ms / 2),
+                                          ow_channel_link_keep_alive, self, NULL);
   self->handlers.ready (self, NULL, self->user_data);
 }
 
@@ -226,6 +223,8 @@ ow_channel_link_hello (OwChannelLink *self,
       return;
     }
   self->instance = g_strdup (instance);
+  self->banners = ow_mcp_client_get_violations (self->client);
+  ow_channel_stream_accept (self->stream);
   self->state = LINK_INITIALIZING;
   ow_channel_link_request (self, OW_MCP_INITIALIZE,
                            json_pack ("{s:s, s:{}, s:{s:s, s:s}}",
@@ -265,69 +264,51 @@ ow_channel_link_too_late (gpointer user_data)
   return G_SOURCE_REMOVE;
 }
 
-/* --- reading --- */
+/* --- the stream --- */
 
 static void
-ow_channel_link_got (GObject      *source,
-                     GAsyncResult *result,
-                     gpointer      user_data)
+ow_channel_link_on_received (const char *data,
+                             gsize       length,
+                             gpointer    user_data)
 {
-  g_autoptr (OwChannelLink) self = user_data;
+  OwChannelLink *self = user_data;
   char error[OW_WIRE_ERROR_SIZE] = "";
-  gssize length = g_input_stream_read_finish (G_INPUT_STREAM (source), result, NULL);
 
-  if (self->state == LINK_CLOSED)
-    return;
-  if (length <= 0)
-    {
-      ow_channel_link_end (self, OW_ERROR_FAILED,
-                           self->state == LINK_HELLO ? "it ended before it said hello"
-                                                   : "its stream has ended", NULL);
-      return;
-    }
-  if (!ow_mcp_client_feed (self->client, self->buffer, (size_t) length, error))
-    {
-      ow_channel_link_end (self, OW_ERROR_DATA, error, NULL);
-      return;
-    }
-  if (self->state == LINK_CLOSED)
-    return;
-  self->handlers.received (self, self->user_data);
-  if (self->state != LINK_CLOSED)
-    ow_channel_link_read (self);
+  if (!ow_mcp_client_feed (self->client, data, length, error))
+    ow_channel_link_end (self, OW_ERROR_DATA, error, NULL);
+  else if (self->state != LINK_CLOSED)
+    self->handlers.received (self, self->user_data);
 }
 
 static void
-ow_channel_link_read (OwChannelLink *self)
+ow_channel_link_on_ended (const char *reason,
+                          gpointer    user_data)
 {
-  g_input_stream_read_async (ow_process_get_stdout (self->process), self->buffer,
-                             READ_BYTES, G_PRIORITY_DEFAULT, self->cancellable,
-                             ow_channel_link_got, g_object_ref (self));
+  OwChannelLink *self = user_data;
+
+  ow_channel_link_end (self, OW_ERROR_FAILED,
+                       self->state == LINK_HELLO ? "it ended before it said hello" : reason, NULL);
 }
 
 /* --- the face --- */
 
 void
-ow_channel_link_open (OwChannelLink      *self,
-                      const OwAttach      *attach,
-                      guint               hello_ms)
+ow_channel_link_open (OwChannelLink  *self,
+                      const OwAttach *attach,
+                      guint           hello_ms)
 {
-  OwProcessOptions options = {
-    .argv = (const char * const *) attach->argv,
-    .envp = (const char * const *) attach->envp, .stdin_pipe = TRUE, .stdout_pipe = TRUE,
-  };
   g_autoptr (GError) error = NULL;
 
   g_return_if_fail (self->state == LINK_NEW);
   self->state = LINK_HELLO;
-  self->process = ow_process_spawn (&options, &error);
-  if (self->process == NULL)
+  self->keep_alive_ms = attach->keep_alive_ms;
+  if (!ow_channel_stream_open (self->stream, (const char * const *) attach->argv,
+                               (const char * const *) attach->envp, attach->terminal, &error))
     {
       ow_channel_link_fail_soon (self, error->message);
       return;
     }
   self->deadline = ow_source_timeout (hello_ms, ow_channel_link_too_late, self, NULL);
-  ow_channel_link_read (self);
 }
 
 void
@@ -337,10 +318,14 @@ ow_channel_link_close (OwChannelLink *self)
     return;
   self->state = LINK_CLOSED;
   ow_source_clear (&self->deadline);
-  g_cancellable_cancel (self->cancellable);
-  /* Only the bridge ends with this; the runner and its work go on. */
-  if (self->process != NULL)
-    ow_process_signal (self->process, SIGKILL);
+  ow_source_clear (&self->keep_alive);
+  ow_channel_stream_close (self->stream);
+}
+
+const char *
+ow_channel_link_get_complaint (OwChannelLink *self)
+{
+  return ow_channel_stream_get_complaint (self->stream);
 }
 
 const char *
@@ -352,7 +337,12 @@ ow_channel_link_get_instance (OwChannelLink *self)
 guint
 ow_channel_link_get_violations (OwChannelLink *self)
 {
-  return self->violations + ow_mcp_client_get_violations (self->client);
+  guint violations = ow_mcp_client_get_violations (self->client);
+
+  /* Before the hello it is the relay that speaks, and nothing is acted upon. */
+  if (self->instance == NULL)
+    return self->violations;
+  return self->violations + violations - self->banners;
 }
 
 static void
@@ -413,7 +403,6 @@ ow_channel_link_dispose (GObject *object)
   OwChannelLink *self = OW_CHANNEL_LINK (object);
 
   ow_channel_link_close (self);
-  g_clear_object (&self->process);
   G_OBJECT_CLASS (ow_channel_link_parent_class)->dispose (object);
 }
 
@@ -424,11 +413,9 @@ ow_channel_link_finalize (GObject *object)
 
   ow_mcp_client_free (self->client);
   g_hash_table_unref (self->requests);
-  g_queue_clear_full (&self->writes, (GDestroyNotify) g_bytes_unref);
-  g_object_unref (self->cancellable);
+  g_object_unref (self->stream);
   g_free (self->instance);
   g_free (self->failure);
-  g_free (self->buffer);
   G_OBJECT_CLASS (ow_channel_link_parent_class)->finalize (object);
 }
 
@@ -439,10 +426,6 @@ ow_channel_link_class_init (OwChannelLinkClass *klass)
 
   object_class->dispose = ow_channel_link_dispose;
   object_class->finalize = ow_channel_link_finalize;
-
-  /* A bridge that has just ended makes a write fail, which is dealt with; the signal
-   * would end the whole program. */
-  signal (SIGPIPE, SIG_IGN);
 }
 
 static void
@@ -452,12 +435,14 @@ ow_channel_link_init (OwChannelLink *self)
     .write = ow_channel_link_on_write,
     .notification = ow_channel_link_on_notification,
   };
+  static const OwChannelStreamHandlers stream_handlers = {
+    .received = ow_channel_link_on_received,
+    .ended = ow_channel_link_on_ended,
+  };
 
   self->client = ow_mcp_client_new (&handlers, self);
-  self->buffer = g_malloc (READ_BYTES);
-  self->cancellable = g_cancellable_new ();
+  self->stream = ow_channel_stream_new (&stream_handlers, self);
   self->requests = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, g_free);
-  g_queue_init (&self->writes);
 }
 
 OwChannelLink *

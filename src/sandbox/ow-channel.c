@@ -16,6 +16,8 @@
 #define ATTACH_WINDOW_US (30 * G_USEC_PER_SEC)
 
 static const guint attach_delay_ms[MAX_ATTACHES] = { 0, 50, 200, 500, 1000, 2000 };
+/* With patience: one more for each of the longest of those delays. */
+#define PATIENT_ATTACH_MS 2000
 
 typedef enum {
   CHANNEL_NEW,
@@ -43,6 +45,8 @@ struct _OwChannel
   gint64         window_us;
   GSource       *retry;            /* (owned) (nullable) */
   guint          failures;         /* attaches that failed since one last held */
+  gint64         failing_us;       /* since when */
+  char          *complaint;        /* (owned) (nullable) of the last that failed or broke */
   GSource       *tick;             /* (owned) (nullable) */
   OwSilence      silence;
   gboolean       pinging;
@@ -50,7 +54,7 @@ struct _OwChannel
   gboolean       unknown;          /* one of them was "unknown" */
 };
 
-enum { SIGNAL_LOST, N_SIGNALS };
+enum { SIGNAL_LOST, SIGNAL_UNREACHED, N_SIGNALS };
 static guint signals[N_SIGNALS];
 
 G_DEFINE_FINAL_TYPE (OwChannel, ow_channel, G_TYPE_OBJECT)
@@ -349,33 +353,74 @@ ow_channel_lose_unreached (OwChannel  *self,
   ow_channel_lose (self, text);
 }
 
+static guint
+ow_channel_max_attaches (OwChannel *self)
+{
+  return MAX_ATTACHES + self->attach->patience_ms / PATIENT_ATTACH_MS;
+}
+
 /* Attaches again, soon; too often in a short time means lost. */
 static void
 ow_channel_attach_again (OwChannel  *self,
                          const char *reason)
 {
   gint64 now = g_get_monotonic_time ();
+  gint64 window_us = MAX (ATTACH_WINDOW_US, (gint64) self->attach->patience_ms * 1000);
+  guint delay_ms;
 
   if (self->next != NULL || self->retry != NULL)
     return;
-  if (self->attaches == 0 || now - self->window_us > ATTACH_WINDOW_US)
+  if (self->attaches == 0 || now - self->window_us > window_us)
     {
       self->attaches = 0;
       self->window_us = now;
     }
-  if (self->attaches == MAX_ATTACHES)
+  if (self->attaches == ow_channel_max_attaches (self))
     {
       ow_channel_lose_unreached (self, reason);
       return;
     }
-  self->retry = ow_source_timeout (attach_delay_ms[self->attaches++], ow_channel_retry, self,
-                                   NULL);
+  delay_ms = attach_delay_ms[MIN (self->attaches, MAX_ATTACHES - 1)];
+  self->attaches++;
+  self->retry = ow_source_timeout (delay_ms, ow_channel_retry, self, NULL);
+}
+
+/* Whether it has failed for so long, however long each attempt took: one that never says hello
+ * is not there. */
+static gboolean
+ow_channel_is_out_of_patience (OwChannel *self)
+{
+  gint64 now = g_get_monotonic_time ();
+
+  if (self->failures++ == 0)
+    self->failing_us = now;
+  return self->failures >= MAX_ATTACHES
+         && now - self->failing_us >= (gint64) self->attach->patience_ms * 1000;
+}
+
+static void
+ow_channel_keep_complaint (OwChannel     *self,
+                           OwChannelLink *link)
+{
+  g_free (self->complaint);
+  self->complaint = g_strdup (ow_channel_link_get_complaint (link));
+}
+
+static void
+ow_channel_try_on (OwChannel  *self,
+                   const char *reason)
+{
+  ow_channel_attach_again (self, reason);
+  /* Who hears it may close the channel. */
+  if (self->state == CHANNEL_UP)
+    g_signal_emit (self, signals[SIGNAL_UNREACHED], 0, self->complaint);
 }
 
 static void
 ow_channel_attach_failed (OwChannel    *self,
                           const GError *error)
 {
+  ow_channel_keep_complaint (self, self->next);
   ow_channel_drop_link (self, &self->next);
   if (self->state == CHANNEL_CONNECTING)
     ow_channel_fail_connect (self, g_error_copy (error));
@@ -384,11 +429,10 @@ ow_channel_attach_failed (OwChannel    *self,
     ow_channel_lose (self, error->message);
   else if (self->link != NULL && ow_channel_silence_ms (self) < self->times.silence_ms)
     ow_channel_schedule_tick (self); /* the old one has spoken meanwhile */
-  else if (++self->failures == MAX_ATTACHES)
-    /* However long each took: one that never says hello is not there. */
+  else if (ow_channel_is_out_of_patience (self))
     ow_channel_lose_unreached (self, error->message);
   else
-    ow_channel_attach_again (self, error->message);
+    ow_channel_try_on (self, error->message);
 }
 
 static void
@@ -464,6 +508,7 @@ ow_channel_on_broken (OwChannelLink *link,
 
   if (link != self->link)
     return;
+  ow_channel_keep_complaint (self, link);
   ow_open_calls_unlink (self->calls);
   ow_channel_drop_link (self, &self->link);
   ow_open_requests_fail (self->requests, NULL, reason);
@@ -570,6 +615,12 @@ ow_channel_get_instance (OwChannel *self)
   return self->instance;
 }
 
+const char *
+ow_channel_get_complaint (OwChannel *self)
+{
+  return self->complaint != NULL ? self->complaint : "";
+}
+
 void
 ow_channel_give_up (OwChannel  *self,
                     const char *reason)
@@ -610,6 +661,7 @@ ow_channel_finalize (GObject *object)
   ow_open_requests_free (self->requests);
   ow_attach_free (self->attach);
   g_free (self->instance);
+  g_free (self->complaint);
   G_OBJECT_CLASS (ow_channel_parent_class)->finalize (object);
 }
 
@@ -622,6 +674,8 @@ ow_channel_class_init (OwChannelClass *klass)
   object_class->finalize = ow_channel_finalize;
   signals[SIGNAL_LOST] = g_signal_new ("lost", OW_TYPE_CHANNEL, G_SIGNAL_RUN_LAST, 0, NULL,
                                        NULL, NULL, G_TYPE_NONE, 1, G_TYPE_STRING);
+  signals[SIGNAL_UNREACHED] = g_signal_new ("unreached", OW_TYPE_CHANNEL, G_SIGNAL_RUN_LAST, 0,
+                                            NULL, NULL, NULL, G_TYPE_NONE, 1, G_TYPE_STRING);
 }
 
 static void

@@ -20,6 +20,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "config.h"
@@ -178,6 +179,11 @@ misbehave (const char *call)
     lie_about_output (call), lie_about_output (call);
   if (is ("long-line"))
     flood (64u * 1024u * 1024u, "\n");
+  if (is ("break-hangup") && attaches == 1)
+    {
+      close (STDIN_FILENO);
+      pause ();
+    }
   if (begins ("break-") && attaches == 1)
     {
       put_text ("{\"jsonrpc\":\"2.0\",\"id\":2,\"res");
@@ -203,7 +209,7 @@ lying_result (void)
 static json_t *
 huge_result (void)
 {
-  size_t length = 3 * 1024 * 1024;
+  size_t length = 5 * 1000 * 1000 / 3 * 3;
   char *text = malloc (length + 1);
   json_t *result;
 
@@ -213,6 +219,20 @@ huge_result (void)
   result = make_result (text);
   free (text);
   return result;
+}
+
+/* What came of the argument, which may have been changed on its way. */
+static json_t *
+measured_result (const char *text)
+{
+  char measure[64];
+  unsigned int hash = 0;
+  size_t length = strlen (text);
+
+  for (size_t i = 0; i < length; i++)
+    hash = hash * 31 + (unsigned char) text[i];
+  snprintf (measure, sizeof measure, "%zu %08x", length, hash);
+  return make_result (measure);
 }
 
 static void
@@ -250,7 +270,9 @@ on_call (OwMcpServer  *server,
       return;
     }
   ow_mcp_server_reply (server, id, is ("lies") ? lying_result ()
-                                   : is ("huge") ? huge_result () : make_result (text));
+                                   : is ("huge") ? huge_result ()
+                                   : is ("measure") || is ("sip") ? measured_result (text)
+                                   : make_result (text));
   if (is ("two-replies"))
     for (int i = 0; i < 12; i++)
       put_json (json_pack ("{s:s, s:O, s:o}", "jsonrpc", "2.0", "id", id, "result",
@@ -507,6 +529,18 @@ spoken_to_early (void)
          && read (STDIN_FILENO, &byte, 1) > 0;
 }
 
+/* As `attach --silence` does: nobody tells it that its host is gone. */
+static void
+await_host (void)
+{
+  struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
+  const char *scale = getenv ("OPENWORKER_TEST_TIME_SCALE");
+
+  if (begins ("watchful")
+      && poll (&input, 1, (int) (1000 * (scale != NULL ? atof (scale) : 1))) == 0)
+    exit (0);
+}
+
 static void
 serve (OwMcpServer *server)
 {
@@ -514,13 +548,58 @@ serve (OwMcpServer *server)
   char error[OW_WIRE_ERROR_SIZE];
   ssize_t length;
 
-  while ((length = read (STDIN_FILENO, buffer, sizeof buffer)) > 0)
+  while (await_host (), (length = read (STDIN_FILENO, buffer,
+                                        is ("sip") ? 777 : sizeof buffer)) > 0)
     {
+      if (is ("watchful-mute") && count ("reads", 1) > 2)
+        continue;
       if (silent)
         continue;
       if (!ow_mcp_server_feed (server, buffer, (size_t) length, error))
         return;
     }
+}
+
+/* Whether stdin is a terminal that changes nothing and is nobody's controlling terminal. */
+static int
+is_well_connected (void)
+{
+  struct termios found;
+  int fd = open ("/dev/tty", O_RDWR | O_CLOEXEC);
+
+  return fd < 0 && tcgetattr (STDIN_FILENO, &found) == 0 && !isatty (STDOUT_FILENO)
+         && (found.c_lflag & (ECHO | ICANON | ISIG | IEXTEN)) == 0
+         && (found.c_iflag & (ICRNL | INLCR | IGNCR | IXON | ISTRIP)) == 0
+         && (found.c_oflag & OPOST) == 0;
+}
+
+/* What a relay may write before the runner speaks. */
+static void
+put_banner (void)
+{
+  if (is ("banner"))
+    for (int i = 0; i < 30; i++)
+      put_text ("Welcome to {the} [machine]\r\n");
+  if (is ("banner-json"))
+    for (int i = 0; i < 30; i++)
+      put_text ("{\"level\":\"info\"}\n");
+  /* attach itself ends such a line. */
+  if (is ("banner-open"))
+    put_text ("\033[?2004h\033[1mConnecting to the sandbox... \n");
+}
+
+/* The relay has no use for us, or cannot reach us. */
+static int
+is_away (void)
+{
+  static const char text[] = "\033[31mError:\033[0m   \xc3\x97 the relay is away\n";
+  int away = is ("complain") || is ("complain-stdout")
+             || (is ("break-away") && attaches > 1 && attaches < 8);
+
+  if (away && write (is ("complain-stdout") ? STDOUT_FILENO : STDERR_FILENO, text,
+                     sizeof text - 1) < 0)
+    exit (3);
+  return away;
 }
 
 int
@@ -535,11 +614,13 @@ main (int    argc,
 
   if (is ("exit"))
     return 0;
+  if (is_away ())
+    return 1;
+  if (is ("terminal") && !is_well_connected ())
+    return 5;
   if (is ("no-hello") || (is ("break-mute") && attaches > 1))
     return pause ();
-  if (is ("banner"))
-    for (int i = 0; i < 30; i++)
-      put_text ("Welcome to {the} [machine]\r\n");
+  put_banner ();
   if (spoken_to_early ())
     return 4;
   fcntl (STDIN_FILENO, F_SETFL, 0);

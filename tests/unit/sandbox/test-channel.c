@@ -51,14 +51,18 @@ spin (guint ms)
     }
 }
 
+/* @behaviour of the fake runner; "tty/" before it reaches the runner over a terminal. */
 static void
-fixture_init (Fixture              *fixture,
-              const char           *behaviour,
-              const OwChannelTimes *times)
+fixture_init_attach (Fixture              *fixture,
+                     const char           *behaviour,
+                     const OwChannelTimes *times,
+                     OwAttach              attach)
 {
-  const char *argv[] = { FAKE_RUNNER, NULL, behaviour, NULL };
-  OwAttach attach = { .argv = (char **) argv };
+  gboolean terminal = g_str_has_prefix (behaviour, "tty/");
+  const char *argv[] = { FAKE_RUNNER, NULL, behaviour + (terminal ? 4 : 0), NULL };
 
+  attach.argv = (char **) argv;
+  attach.terminal = terminal;
   *fixture = (Fixture) { 0 };
   fixture->state_dir = g_dir_make_tmp ("ow-channel-XXXXXX", NULL);
   g_assert_nonnull (fixture->state_dir);
@@ -66,6 +70,14 @@ fixture_init (Fixture              *fixture,
   fixture->output = g_string_new (NULL);
   fixture->channel = ow_channel_new (&attach, times != NULL ? times : &quick);
   g_signal_connect (fixture->channel, "lost", G_CALLBACK (on_lost), fixture);
+}
+
+static void
+fixture_init (Fixture              *fixture,
+              const char           *behaviour,
+              const OwChannelTimes *times)
+{
+  fixture_init_attach (fixture, behaviour, times, (OwAttach) { 0 });
 }
 
 static void
@@ -241,6 +253,11 @@ static const Refusal refusals[] = {
   { "version", OW_ERROR_REFUSED, "it is version 9.9.9" },
   { "initialize", OW_ERROR_REFUSED, "does not agree with its hello" },
   { "instance", OW_ERROR_REFUSED, "names no instance" },
+  { "complain", OW_ERROR_FAILED, "before it said hello: Error:   × the relay is away" },
+  { "complain-stdout", OW_ERROR_FAILED, "before it said hello: Error:   × the relay is away" },
+  { "tty/exit", OW_ERROR_FAILED, "before it said hello" },
+  { "tty/no-hello", OW_ERROR_TIMED_OUT, "hello in time" },
+  { "tty/complain", OW_ERROR_FAILED, "before it said hello: Error:   × the relay is away" },
 };
 
 static void
@@ -256,6 +273,8 @@ test_refused (gconstpointer data)
   g_assert_error (error, OW_ERROR, (gint) refusal->kind);
   g_assert_nonnull (strstr (error->message, refusal->says));
   g_assert_null (strchr (error->message, '\033'));
+  g_assert_true ((strstr (refusal->says, "away") != NULL)
+                 == (strstr (ow_channel_get_complaint (fixture.channel), "away") != NULL));
   /* What was refused is of no use afterwards, and says so without running anything. */
   run_call (&fixture, &call, "one");
   g_assert_error (call.error, OW_ERROR, OW_ERROR_FAILED);
@@ -401,12 +420,12 @@ test_refused_call (void)
 }
 
 static void
-test_huge (void)
+test_huge (gconstpointer data)
 {
   Fixture fixture;
   Call call;
 
-  fixture_init (&fixture, "huge", NULL);
+  fixture_init (&fixture, data, NULL);
   connect_well (&fixture);
   run_call (&fixture, &call, "one");
   assert_outcome (&call, OW_OUTCOME_OK);
@@ -556,7 +575,7 @@ test_deadline (void)
 static void
 test_break_joined (gconstpointer data)
 {
-  gboolean kept = g_str_equal (data, "break-finished");
+  gboolean kept = g_str_has_suffix (data, "break-finished");
   Fixture fixture;
   Call call;
 
@@ -569,7 +588,7 @@ test_break_joined (gconstpointer data)
   g_assert_cmpuint (counted (&fixture, "runs"), ==, 1);
   g_assert_cmpuint (fixture.n_lost, ==, 0);
   /* Output that comes before the new link is initialized belongs to the call too. */
-  g_assert_true (g_str_equal (data, "break-early")
+  g_assert_true (g_str_has_suffix (data, "break-early")
                  == (strstr (fixture.output->str, "stdout:early;") != NULL));
   call_clear (&call);
   /* The new link is as good as the old one. */
@@ -578,6 +597,10 @@ test_break_joined (gconstpointer data)
   call_clear (&call);
   fixture_clear (&fixture);
 }
+
+static const char * const terminal_breaks[] = {
+  "tty/break-running", "tty/break-finished", "tty/break-hangup",
+};
 
 typedef struct {
   const char *behaviour;
@@ -620,13 +643,64 @@ test_break_lost (gconstpointer data)
   fixture_clear (&fixture);
 }
 
+/* --- a way that stays broken for a while --- */
+
 static void
-test_silence (void)
+on_unreached (OwChannel  *channel,
+              const char *complaint,
+              gpointer    user_data)
+{
+  guint *count = user_data;
+
+  g_assert_nonnull (strstr (complaint, "the relay is away"));
+  ++*count;
+}
+
+static void
+test_patience (gconstpointer data)
+{
+  OwAttach attach = { .patience_ms = 60000 };
+  guint unreached = 0;
+  Fixture fixture;
+  Call call;
+
+  fixture_init_attach (&fixture, data, NULL, attach);
+  g_signal_connect (fixture.channel, "unreached", G_CALLBACK (on_unreached), &unreached);
+  connect_well (&fixture);
+  run_call (&fixture, &call, "one");
+  assert_outcome (&call, OW_OUTCOME_OK);
+  g_assert_cmpuint (counted (&fixture, "attaches"), ==, 8);
+  g_assert_cmpuint (counted (&fixture, "runs"), ==, 1);
+  g_assert_cmpuint (fixture.n_lost, ==, 0);
+  g_assert_cmpuint (unreached, ==, 6);
+  call_clear (&call);
+  fixture_clear (&fixture);
+}
+
+static void
+test_no_patience (void)
 {
   Fixture fixture;
   Call call;
 
-  fixture_init (&fixture, "silence", NULL);
+  fixture_init (&fixture, "break-away", NULL);
+  connect_well (&fixture);
+  run_call (&fixture, &call, "one");
+  assert_outcome (&call, OW_OUTCOME_INTERRUPTED);
+  g_assert_cmpuint (counted (&fixture, "attaches"), ==, 7);
+  g_assert_nonnull (strstr (fixture.lost, "the relay is away"));
+  g_assert_null (strchr (fixture.lost, '\033'));
+  call_clear (&call);
+  fixture_clear (&fixture);
+}
+
+static void
+test_silence (gconstpointer data)
+{
+  Fixture fixture;
+  Call call;
+
+  fixture_init (&fixture, data, NULL);
   connect_well (&fixture);
   run_call (&fixture, &call, "one");
   assert_outcome (&call, OW_OUTCOME_OK);
@@ -678,6 +752,76 @@ test_give_up (void)
     }
   g_assert_cmpuint (fixture.n_lost, ==, 1);
   g_assert_cmpstr (fixture.lost, ==, "the wall has ended");
+  fixture_clear (&fixture);
+}
+
+/* --- a terminal --- */
+
+static void
+test_large_argument (gconstpointer data)
+{
+  g_autofree char *text = g_malloc (4000001);
+  g_autofree char *expected = NULL;
+  json_t *arguments;
+  guint hash = 0;
+  Fixture fixture;
+  Call call;
+
+  /* All that a terminal could take as meant for itself, as far as JSON leaves it in. */
+  for (guint i = 0; i < 4000000; i++)
+    {
+      text[i] = (char) (0x7f - i % 0x60);
+      hash = hash * 31 + (guchar) text[i];
+    }
+  text[4000000] = '\0';
+  expected = g_strdup_printf ("4000000 %08x", hash);
+  arguments = json_pack ("{s:s}", "command", text);
+  fixture_init (&fixture, data, NULL);
+  connect_well (&fixture);
+  call = (Call) { .fixture = &fixture };
+  ow_channel_call_async (fixture.channel, "one", "shell", arguments, on_output, &fixture, NULL,
+                         on_called, &call);
+  json_decref (arguments);
+  patience_wait_until (&call.done, 1);
+  assert_outcome (&call, OW_OUTCOME_OK);
+  g_assert_cmpstr (call.result->text, ==, expected);
+  g_assert_cmpuint (counted (&fixture, "attaches"), ==, 1);
+  call_clear (&call);
+  fixture_clear (&fixture);
+}
+
+/* Whether a far end that ends when it hears nothing stays when nothing is said. */
+static void
+test_keep_alive (gconstpointer data)
+{
+  Fixture fixture;
+  Call call;
+
+  fixture_init_attach (&fixture, data, NULL, (OwAttach) { .keep_alive_ms = 150 });
+  connect_well (&fixture);
+  spin (5000);
+  g_assert_cmpuint (counted (&fixture, "attaches"), ==, 1);
+  if (!g_str_has_suffix (data, "mute"))
+    {
+      run_call (&fixture, &call, "one");
+      assert_outcome (&call, OW_OUTCOME_OK);
+      call_clear (&call);
+    }
+  g_assert_cmpuint (fixture.n_lost, ==, 0);
+  fixture_clear (&fixture);
+}
+
+static void
+test_no_keep_alive (void)
+{
+  gint64 end = g_get_monotonic_time () + 60 * G_USEC_PER_SEC;
+  Fixture fixture;
+
+  fixture_init (&fixture, "tty/watchful", NULL);
+  connect_well (&fixture);
+  while (counted (&fixture, "attaches") < 2 && g_get_monotonic_time () < end)
+    spin (100);
+  g_assert_cmpuint (counted (&fixture, "attaches"), >=, 2);
   fixture_clear (&fixture);
 }
 
@@ -766,6 +910,18 @@ main (int    argc,
   g_test_add_data_func ("/channel/connect", "honest", test_connect);
   g_test_add_data_func ("/channel/P02/banner", "banner", test_connect);
   g_test_add_data_func ("/channel/P02/drip", "drip", test_connect);
+  g_test_add_data_func ("/channel/P02/banner-json", "banner-json", test_connect);
+  g_test_add_data_func ("/channel/P02/banner-open", "tty/banner-open", test_connect);
+  g_test_add_data_func ("/channel/terminal/connect", "tty/terminal", test_connect);
+  g_test_add_data_func ("/channel/terminal/drip", "tty/drip", test_connect);
+  g_test_add_data_func ("/channel/terminal/huge", "tty/huge", test_huge);
+  g_test_add_data_func ("/channel/terminal/large-argument", "tty/measure", test_large_argument);
+  g_test_add_data_func ("/channel/terminal/slow-reader", "tty/sip", test_large_argument);
+  g_test_add_data_func ("/channel/large-argument", "measure", test_large_argument);
+  g_test_add_data_func ("/channel/terminal/keep-alive", "tty/watchful", test_keep_alive);
+  g_test_add_data_func ("/channel/terminal/keep-alive-unanswered", "tty/watchful-mute",
+                        test_keep_alive);
+  g_test_add_func ("/channel/terminal/no-keep-alive", test_no_keep_alive);
   for (gsize i = 0; i < G_N_ELEMENTS (refusals); i++)
     add_table ("/channel/refused/", refusals[i].behaviour, &refusals[i], test_refused);
   g_test_add_func ("/channel/refused/no-program", test_no_program);
@@ -777,7 +933,7 @@ main (int    argc,
   g_test_add_func ("/channel/P03/claims", test_claims);
   g_test_add_func ("/channel/P03/no-result", test_no_result);
   g_test_add_func ("/channel/refused-call", test_refused_call);
-  g_test_add_func ("/channel/huge", test_huge);
+  g_test_add_data_func ("/channel/huge", "huge", test_huge);
   g_test_add_func ("/channel/P02/long-line", test_long_line);
   g_test_add_func ("/channel/bad-calls", test_bad_calls);
   g_test_add_func ("/channel/cancel", test_cancel);
@@ -790,7 +946,13 @@ main (int    argc,
   g_test_add_data_func ("/channel/P13/finished", "break-finished", test_break_joined);
   for (gsize i = 0; i < G_N_ELEMENTS (losses); i++)
     add_table ("/channel/P13/lost/", losses[i].behaviour, &losses[i], test_break_lost);
-  g_test_add_func ("/channel/silence", test_silence);
+  for (gsize i = 0; i < G_N_ELEMENTS (terminal_breaks); i++)
+    add_table ("/channel/P13/terminal/", terminal_breaks[i], terminal_breaks[i],
+               test_break_joined);
+  g_test_add_data_func ("/channel/P13/patience", "tty/break-away", test_patience);
+  g_test_add_func ("/channel/P13/no-patience", test_no_patience);
+  g_test_add_data_func ("/channel/silence", "silence", test_silence);
+  g_test_add_data_func ("/channel/terminal/silence", "tty/silence", test_silence);
   g_test_add_func ("/channel/quiet-command", test_quiet_command);
   g_test_add_func ("/channel/give-up", test_give_up);
   g_test_add_func ("/channel/requests", test_requests);

@@ -16,7 +16,10 @@
  *
  * Final GObject, the thread of the engine. Signal "lost" (const char *reason): the runner is
  * another instance, gone, does not know an open call or is untrusted; open calls have
- * ended OW_OUTCOME_INTERRUPTED and the channel is of no more use. */
+ * ended OW_OUTCOME_INTERRUPTED and the channel is of no more use. Signal "unreached" (const char
+ * *complaint): the stream broke and an attempt to attach again failed; it goes on trying.
+ * @complaint is what the relay said, as ow_channel_get_complaint(); the owner may know from it
+ * that there is no use and give up. */
 
 #define OW_TYPE_CHANNEL (ow_channel_get_type ())
 G_DECLARE_FINAL_TYPE (OwChannel, ow_channel, OW, CHANNEL, GObject)
@@ -39,6 +42,10 @@ void       ow_channel_connect_async  (OwChannel *self, GCancellable *cancellable
                                       GAsyncReadyCallback callback, gpointer user_data);
 gboolean   ow_channel_connect_finish (OwChannel *self, GAsyncResult *result, GError **error);
 const char *ow_channel_get_instance  (OwChannel *self); /* NULL before connect */
+/* What the process that relays to the runner said of the latest attach that failed or broke: its
+ * stderr, or what came on stdout before the runner did. At most 16 KiB of valid UTF-8, escape
+ * sequences and all; "" when nothing. Borrowed until the next turn of the main loop. */
+const char *ow_channel_get_complaint (OwChannel *self);
 
 /* As OwToolHost's call. */
 void          ow_channel_call_async  (OwChannel *self, const char *call_id, const char *tool,
