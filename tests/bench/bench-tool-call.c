@@ -20,7 +20,7 @@
  * disk's sync, raw pipes and a bare bwrap. Prints "NAME MILLISECONDS" lines; after
  * "ready 0" it waits for a line, so that the caller can look at the runner's memory.
  *
- * bench-tool-call WORKSPACE FOLDER */
+ * bench-tool-call WORKSPACE FOLDER [PROVIDER] */
 
 #define N_CALLS 30
 #define N_BARE  5
@@ -175,14 +175,15 @@ call (Bench      *bench,
 }
 
 static OwSandbox *
-new_sandbox (const char *folder)
+new_sandbox (OwProviderKind kind,
+             const char    *folder)
 {
   g_autoptr (OwSandboxProvider) provider = NULL;
   g_autoptr (GError) error = NULL;
   GPtrArray *folders = g_ptr_array_new_with_free_func ((GDestroyNotify) ow_folder_free);
   OwFolder *opened;
 
-  provider = ow_sandbox_provider_for_kind (OW_PROVIDER_BUBBLEWRAP, &error);
+  provider = ow_sandbox_provider_for_kind (kind, &error);
   if (provider == NULL)
     give_up ("provider", error);
   opened = ow_folder_open (folder, &error);
@@ -226,9 +227,10 @@ main (int    argc,
   g_autofree char *audit_path = NULL;
   g_autoptr (GError) error = NULL;
   Bench bench = { NULL };
+  OwProviderKind kind = OW_PROVIDER_BUBBLEWRAP;
   gint64 begun;
 
-  if (argc != 3)
+  if (argc < 3 || argc > 4 || (argc == 4 && !ow_provider_kind_from_string (argv[3], &kind)))
     return 2;
   setvbuf (stdout, NULL, _IOLBF, 0);
   audit_path = g_build_filename (argv[1], "audit.jsonl", NULL);
@@ -239,7 +241,7 @@ main (int    argc,
   bench.audit = ow_audit_open (audit_path, &error);
   if (bench.audit == NULL)
     give_up ("audit", error);
-  bench.sandbox = new_sandbox (argv[2]);
+  bench.sandbox = new_sandbox (kind, argv[2]);
   start (&bench);
   print_figure ("session_start", begun);
   call (&bench, "shell", "{\"command\":\"true\"}");
