@@ -17,6 +17,7 @@
 #include "base/ow-file.h"
 #include "base/ow-owner.h"
 #include "base/ow-paths.h"
+#include "ow-reaper-private.h"
 
 #define MARK      "OPENWORKER_SANDBOX="
 #define PASSES    100
@@ -112,15 +113,16 @@ end_processes (const OwRegistryRecord *record,
   return FALSE;
 }
 
-static gboolean
-owner_lives (const OwRegistryRecord *record)
+gboolean
+ow_registry_is_dead (const OwRegistryRecord *record)
 {
-  return !ow_owner_is_gone (record->owner_pid, record->owner_start, record->boot_id);
+  return record->abandoned ||
+         ow_owner_is_gone (record->owner_pid, record->owner_start, record->boot_id);
 }
 
-static gboolean
-reap_record (const OwRegistryRecord *record,
-             GError                **error)
+gboolean
+ow_registry_remove_dead (const OwRegistryRecord *record,
+                         GError                **error)
 {
   const OwRegistryEntry *entry = &record->entry;
   g_autofree char *boot = ow_owner_boot_id ();
@@ -174,9 +176,10 @@ reap_one (const char *id,
     }
   else
     {
-      if (!owner_lives (&record))
+      /* What only the gateway of OpenShell can end is ow-reaper.c's. */
+      if (ow_registry_is_dead (&record) && !ow_reaper_is_remote (&record))
         {
-          good = reap_record (&record, error);
+          good = ow_registry_remove_dead (&record, error);
           if (good)
             (*reaped)++;
         }

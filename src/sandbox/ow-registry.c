@@ -116,11 +116,14 @@ drop_lock (const char *id)
   g_mutex_unlock (&mutex);
 }
 
+/* NULL when a part of it cannot be a text. */
 static char *
-entry_to_text (const OwRegistryEntry *entry)
+entry_to_text (const OwRegistryEntry *entry,
+               gboolean               abandoned)
 {
   g_autofree char *boot = ow_owner_boot_id ();
   json_t *json = json_object ();
+  size_t members = 10;
   char *text;
 
   json_object_set_new (json, "id", json_string (entry->id));
@@ -128,10 +131,15 @@ entry_to_text (const OwRegistryEntry *entry)
   json_object_set_new (json, "provider", json_string (entry->provider));
   json_object_set_new (json, "home", json_string (entry->home));
   json_object_set_new (json, "run_dir", json_string (entry->run_dir));
-  if (entry->image != NULL && json_object_set_new (json, "image", json_string (entry->image)) != 0)
+  if (entry->image != NULL)
     {
-      json_decref (json);
-      return NULL;
+      members++;
+      json_object_set_new (json, "image", json_string (entry->image));
+    }
+  if (abandoned)
+    {
+      members++;
+      json_object_set_new (json, "abandoned", json_true ());
     }
   json_object_set_new (json, "main_pid", json_integer (entry->main_pid));
   json_object_set_new (json, "main_start", json_integer ((json_int_t) entry->main_start));
@@ -139,25 +147,20 @@ entry_to_text (const OwRegistryEntry *entry)
   json_object_set_new (json, "owner_start",
                        json_integer ((json_int_t) ow_owner_process_start (getpid ())));
   json_object_set_new (json, "boot_id", json_string (boot));
-  text = json_object_size (json) == (entry->image != NULL ? 11 : 10) ? ow_json_dump (json, NULL) : NULL;
+  text = json_object_size (json) == members ? ow_json_dump (json, NULL) : NULL;
   json_decref (json);
   return text;
 }
 
-gboolean
-ow_registry_put (const OwRegistryEntry *entry,
-                 GError               **error)
+static gboolean
+write_entry (const OwRegistryEntry *entry,
+             gboolean               abandoned,
+             GError               **error)
 {
-  g_autofree char *dir = ow_paths_get_registry_dir ();
-  g_autofree char *path = NULL;
+  g_autofree char *path = ow_registry_get_path (entry->id, ".json");
   g_autoptr (GBytes) content = NULL;
-  char *text;
+  char *text = entry_to_text (entry, abandoned);
 
-  g_return_val_if_fail (entry->id != NULL && ow_registry_is_id (entry->id), FALSE);
-
-  if (!ow_paths_ensure (dir, error) || !hold_lock (entry->id, error))
-    return FALSE;
-  text = entry_to_text (entry);
   if (text == NULL)
     {
       ow_error_set (error, OW_ERROR_DATA, "The sandbox cannot be recorded",
@@ -165,8 +168,35 @@ ow_registry_put (const OwRegistryEntry *entry,
       return FALSE;
     }
   content = g_bytes_new_with_free_func (text, strlen (text), free, text);
-  path = ow_registry_get_path (entry->id, ".json");
   return ow_file_write_atomic (path, content, 0600, error);
+}
+
+gboolean
+ow_registry_put (const OwRegistryEntry *entry,
+                 GError               **error)
+{
+  g_autofree char *dir = ow_paths_get_registry_dir ();
+
+  g_return_val_if_fail (entry->id != NULL && ow_registry_is_id (entry->id), FALSE);
+
+  return ow_paths_ensure (dir, error) && hold_lock (entry->id, error) &&
+         write_entry (entry, FALSE, error);
+}
+
+void
+ow_registry_abandon (const char *id)
+{
+  OwRegistryRecord record;
+  g_autoptr (GError) error = NULL;
+
+  if (!ow_registry_read (id, &record))
+    return;
+  /* Where it cannot be written it is a reaper's once this process has ended. */
+  if (write_entry (&record.entry, TRUE, &error))
+    drop_lock (id);
+  else
+    g_debug ("Sandbox %s: %s", id, error->message);
+  ow_registry_record_clear (&record);
 }
 
 void
@@ -249,6 +279,7 @@ ow_registry_read (const char       *id,
   record->entry.run_dir = g_strdup (ow_json_get_string (json, "run_dir", NULL));
   record->entry.image = g_strdup (ow_json_get_string (json, "image", NULL));
   record->boot_id = g_strdup (ow_json_get_string (json, "boot_id", ""));
+  record->abandoned = ow_json_get_bool (json, "abandoned", FALSE) != 0;
   record->entry.main_pid = (GPid) CLAMP (ow_json_get_int (json, "main_pid", 0), 0, G_MAXINT);
   record->entry.main_start = (guint64) MAX (ow_json_get_int (json, "main_start", 0), 0);
   record->owner_pid = (GPid) CLAMP (ow_json_get_int (json, "owner_pid", 0), 0, G_MAXINT);

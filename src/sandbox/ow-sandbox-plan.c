@@ -15,6 +15,7 @@
 #include "base/ow-paths.h"
 #include "base/ow-random.h"
 #include "base/ow-state.h"
+#include "ow-reaper-private.h"
 #include "sandbox/ow-registry.h"
 
 /* A unix socket's path holds 107 bytes. */
@@ -124,8 +125,13 @@ remove_made (OwSandboxPlan *plan)
 {
   g_autoptr (GError) error = NULL;
 
-  if (plan->abandoned || plan->id == NULL || plan->home == NULL || plan->run_dir == NULL)
+  if (plan->id == NULL || plan->home == NULL || plan->run_dir == NULL)
     return;
+  if (plan->abandoned)
+    {
+      ow_reaper_leave (plan->id);
+      return;
+    }
   if (ow_file_remove_tree (plan->run_dir, &error) && ow_file_remove_tree (plan->home, &error))
     ow_registry_remove (plan->id);
   else

@@ -6,6 +6,7 @@
 #include "base/ow-error.h"
 #include "ow-bubblewrap-provider-private.h"
 #include "ow-direct-provider-private.h"
+#include "ow-openshell-provider-private.h"
 
 G_DEFINE_INTERFACE (OwSandboxProvider, ow_sandbox_provider, G_TYPE_OBJECT)
 
@@ -78,11 +79,7 @@ ow_sandbox_provider_for_kind (OwProviderKind kind,
     case OW_PROVIDER_DIRECT:
       return OW_SANDBOX_PROVIDER (ow_direct_provider_new ());
     case OW_PROVIDER_OPENSHELL:
-      ow_error_set (error, OW_ERROR_REFUSED, "Sessions on this machine are refused",
-                    "this release cannot use OpenShell yet",
-                    "Set sandbox_provider = \"bubblewrap\" in config.toml, or give "
-                    "--provider bubblewrap.");
-      return NULL;
+      return OW_SANDBOX_PROVIDER (ow_openshell_provider_new ());
     case OW_PROVIDER_UNSET:
     default:
       ow_error_set (error, OW_ERROR_REFUSED, "No session can be started",

@@ -52,6 +52,7 @@ REFUSED = [
     ("tools", "<jansson.h>", include_users),
     ("sandbox", "<pcre2.h>", include_users),
     ("session", "<seccomp.h>", include_users),
+    ("openshell", "<yaml.h>", include_users),
     ("model", "<libsoup/soup.h>", include_users),
     ("engine", "<libsecret/secret.h>", include_users),
     ("engine", "<gtk/gtk.h>", include_users),

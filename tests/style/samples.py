@@ -45,7 +45,7 @@ FILE_SAMPLES = {
          c("#include <toml++/toml.h>\n", "src/base/ow-x.cpp"),
          c("#include <seccomp.h>\n", "src/proxy/ow-proxy.c"),
          c("#include <linux/seccomp.h>\n"), c("#include <gtk/gtk.h>\n"),
-         c("#include <libsoup/soup.h>\n"), c("#include <polkit/polkit.h>\n"),
+         c("#include <libsoup/soup.h>\n"), c("#include <yaml.h>\n"), c("#include <polkit/polkit.h>\n"),
          c("#include <glib.h>\n", "src/runner/ow-x.c"),
          c("#include <gio/gio.h>\n", "src/wire/ow-x.c")]),
     "include_rooms": (

@@ -9,7 +9,7 @@
 #include "sandbox/ow-sandbox-instance.h"
 #include "sandbox/ow-sandbox-plan.h"
 
-/* Raises walls. OwBubblewrapProvider and OwDirectProvider implement it here. Main thread:
+/* Raises walls. OwOpenshellProvider, OwBubblewrapProvider and OwDirectProvider implement it. Main thread:
  * children that die with their parent are tied to the spawning thread. */
 
 #define OW_TYPE_SANDBOX_PROVIDER (ow_sandbox_provider_get_type ())
@@ -42,6 +42,5 @@ void     ow_sandbox_provider_start_async  (OwSandboxProvider *self, OwSandboxPla
 OwSandboxInstance *ow_sandbox_provider_start_finish (OwSandboxProvider *self,
                                                      GAsyncResult *result, GError **error);
 
-/* The provider for @kind; OPENSHELL is OW_ERROR_REFUSED in this release, with the way
- * to choose another. (transfer full) */
+/* The provider for @kind; UNSET is OW_ERROR_REFUSED, with the way to choose one. (transfer full) */
 OwSandboxProvider *ow_sandbox_provider_for_kind (OwProviderKind kind, GError **error);

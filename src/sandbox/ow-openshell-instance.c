@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "ow-openshell-instance-private.h"
+
+#include "base/ow-error.h"
+#include "base/ow-state.h"
+#include "ow-openshell-policy-private.h"
+#include "ow-openshell-refuse-private.h"
+#include "ow-openshell-spec-private.h"
+#include "ow-openshell-watch-private.h"
+
+/* `attach` inside ends when it has heard nothing for this long: the command that carries it
+ * can die without anybody inside being told. */
+#define SILENCE_S     "30"
+#define KEEP_ALIVE_MS 10000
+/* A gateway that is started anew restarts the container too, which takes some seconds. */
+#define PATIENCE_MS   60000
+
+struct _OwOpenshellInstance {
+  GObject parent_instance;
+
+  OwSandboxPlan    *plan;   /* (unowned) outlives this */
+  OwOpenshellFacts *facts;  /* (owned) */
+  OwOpenshellWatch *watch;  /* (owned) (nullable) */
+  OwAttach         *attach; /* (owned) */
+  char             *name;   /* (owned) */
+  gboolean          over;   /* deleted, or being it */
+};
+
+static void ow_openshell_instance_iface_init (OwSandboxInstanceInterface *iface);
+
+G_DEFINE_FINAL_TYPE_WITH_CODE (OwOpenshellInstance, ow_openshell_instance, G_TYPE_OBJECT,
+                               G_IMPLEMENT_INTERFACE (OW_TYPE_SANDBOX_INSTANCE,
+                                                      ow_openshell_instance_iface_init))
+
+static void
+on_decision (const char *decision,
+             gpointer    user_data)
+{
+  OwOpenshellInstance *self = user_data;
+
+  if (!self->over)
+    g_signal_emit_by_name (self, "decision", decision);
+}
+
+static void
+ow_openshell_instance_dispose (GObject *object)
+{
+  OwOpenshellInstance *self = OW_OPENSHELL_INSTANCE (object);
+
+  g_clear_pointer (&self->watch, ow_openshell_watch_free);
+  if (!self->over)
+    self->plan->abandoned = TRUE;
+  self->over = TRUE;
+  G_OBJECT_CLASS (ow_openshell_instance_parent_class)->dispose (object);
+}
+
+static void
+ow_openshell_instance_finalize (GObject *object)
+{
+  OwOpenshellInstance *self = OW_OPENSHELL_INSTANCE (object);
+
+  ow_attach_free (self->attach);
+  g_clear_pointer (&self->facts, ow_openshell_facts_unref);
+  g_free (self->name);
+  G_OBJECT_CLASS (ow_openshell_instance_parent_class)->finalize (object);
+}
+
+static void
+ow_openshell_instance_class_init (OwOpenshellInstanceClass *klass)
+{
+  G_OBJECT_CLASS (klass)->dispose = ow_openshell_instance_dispose;
+  G_OBJECT_CLASS (klass)->finalize = ow_openshell_instance_finalize;
+}
+
+static void
+ow_openshell_instance_init (OwOpenshellInstance *self)
+{
+}
+
+static const OwAttach *
+get_attach (OwSandboxInstance *instance)
+{
+  return OW_OPENSHELL_INSTANCE (instance)->attach;
+}
+
+/* What runs here of it are commands that come and go. */
+static GPid
+get_main_pid (OwSandboxInstance *instance)
+{
+  return 0;
+}
+
+/* --- its end --- */
+
+static void
+on_deleted (GObject      *source,
+            GAsyncResult *result,
+            gpointer      user_data)
+{
+  g_autoptr (GTask) task = user_data;
+  g_autoptr (GError) reason = NULL;
+  GError *error = NULL;
+
+  if (ow_openshell_delete_finish (OW_OPENSHELL (source), result, &reason))
+    {
+      g_task_return_boolean (task, TRUE);
+      return;
+    }
+  ow_error_setf (&error, OW_ERROR_FAILED, "It is deleted at a later start, or with \"openworker "
+                 "sandbox reap\".", "The sandbox could not be ended: %s", reason->message);
+  g_task_return_error (task, error);
+}
+
+static void
+stop_async (OwSandboxInstance  *instance,
+            GAsyncReadyCallback callback,
+            gpointer            user_data)
+{
+  OwOpenshellInstance *self = OW_OPENSHELL_INSTANCE (instance);
+  g_autoptr (GTask) task = g_task_new (self, NULL, callback, user_data);
+
+  g_task_set_source_tag (task, stop_async);
+  self->over = TRUE;
+  ow_state_reach ("openshell-deleting");
+  ow_openshell_delete_async (self->facts->openshell, self->name, NULL, on_deleted,
+                             g_steal_pointer (&task));
+  /* Lines of its last moments are still read while it is being deleted. */
+}
+
+static gboolean
+stop_finish (OwSandboxInstance *instance,
+             GAsyncResult      *result,
+             GError           **error)
+{
+  g_return_val_if_fail (g_task_is_valid (result, instance), FALSE);
+
+  return g_task_propagate_boolean (G_TASK (result), error);
+}
+
+/* --- hosts while it runs --- */
+
+static void
+on_allowed (GObject      *source,
+            GAsyncResult *result,
+            gpointer      user_data)
+{
+  g_autoptr (GTask) task = user_data;
+  GError *error = NULL;
+
+  if (ow_openshell_allow_finish (OW_OPENSHELL (source), result, &error))
+    g_task_return_boolean (task, TRUE);
+  else
+    g_task_return_error (task, error);
+}
+
+static void
+allow_async (OwSandboxInstance  *instance,
+             const char         *host,
+             guint16             port,
+             GCancellable       *cancellable,
+             GAsyncReadyCallback callback,
+             gpointer            user_data)
+{
+  OwOpenshellInstance *self = OW_OPENSHELL_INSTANCE (instance);
+  g_autoptr (GTask) task = g_task_new (self, cancellable, callback, user_data);
+
+  g_task_set_source_tag (task, allow_async);
+  ow_openshell_allow_async (self->facts->openshell, self->name, host, port, FALSE, cancellable,
+                            on_allowed, g_steal_pointer (&task));
+}
+
+static gboolean
+allow_finish (OwSandboxInstance *instance,
+              GAsyncResult      *result,
+              GError           **error)
+{
+  g_return_val_if_fail (g_task_is_valid (result, instance), FALSE);
+
+  return g_task_propagate_boolean (G_TASK (result), error);
+}
+
+static void
+ow_openshell_instance_iface_init (OwSandboxInstanceInterface *iface)
+{
+  iface->get_attach = get_attach;
+  iface->get_main_pid = get_main_pid;
+  iface->stop_async = stop_async;
+  iface->stop_finish = stop_finish;
+  iface->allow_async = allow_async;
+  iface->allow_finish = allow_finish;
+}
+
+static OwAttach *
+make_attach (OwOpenshell *openshell,
+             const char  *name)
+{
+  static const char * const stream[] = {
+    OW_OPENSHELL_RUNNER, "attach", "--socket", OW_OPENSHELL_SOCKET, "--silence", SILENCE_S, NULL,
+  };
+  static const char * const once[] = {
+    OW_OPENSHELL_RUNNER, "attach", "--socket", OW_OPENSHELL_SOCKET, "--once", NULL,
+  };
+  OwAttach *attach = g_new0 (OwAttach, 1);
+
+  attach->argv = ow_openshell_stream_argv (openshell, name, stream);
+  attach->once_argv = ow_openshell_once_argv (openshell, name, once);
+  attach->envp = g_strdupv ((char **) ow_openshell_get_environment (openshell));
+  attach->terminal = TRUE;
+  attach->keep_alive_ms = KEEP_ALIVE_MS;
+  attach->patience_ms = PATIENCE_MS;
+  return attach;
+}
+
+OwSandboxInstance *
+ow_openshell_instance_new (OwSandboxPlan    *plan,
+                           OwOpenshellFacts *facts,
+                           const char       *name)
+{
+  OwOpenshellInstance *self = g_object_new (OW_TYPE_OPENSHELL_INSTANCE, NULL);
+
+  self->plan = plan;
+  self->facts = ow_openshell_facts_ref (facts);
+  self->name = g_strdup (name);
+  self->attach = make_attach (facts->openshell, name);
+  self->watch = ow_openshell_watch_new (facts->openshell, name, plan->session, on_decision, self);
+  return OW_SANDBOX_INSTANCE (self);
+}

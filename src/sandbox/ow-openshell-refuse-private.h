@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#pragma once
+
+#include "ow-openshell-check-private.h"
+
+/* The sentences that refuse sessions with OpenShell. Pure. */
+
+#define OW_OPENSHELL_REFUSED "Sessions on this machine are refused"
+
+/* @reason, of the rooms openshell and containers, as a refusal. What was stopped by a person
+ * stays that. (transfer full) both */
+GError  *ow_openshell_refuse         (GError *reason);
+GError  *ow_openshell_refuse_image   (const OwContainerEngine *engine, const char *image);
+GError  *ow_openshell_refuse_version (const char *version);
+/* Whether @error is of the class @fault. */
+gboolean ow_openshell_refuse_is      (const GError *error, OwOpenshellFault fault);

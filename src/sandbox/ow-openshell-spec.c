@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "ow-openshell-spec-private.h"
+
+#include <string.h>
+
+#include "base/ow-error.h"
+#include "base/ow-file.h"
+#include "base/ow-paths.h"
+#include "base/ow-text.h"
+#include "config/ow-config.h"
+#include "openshell/ow-openshell-mounts.h"
+#include "ow-openshell-policy-private.h"
+#include "ow-openshell-refuse-private.h"
+#include "sandbox/ow-openshell-labels.h"
+
+#define POLICY_NAME "policy.yaml"
+/* As long as a bubblewrap session's. */
+#define LEASE "600"
+
+void
+ow_openshell_words_free (OwOpenshellWords *words)
+{
+  if (words == NULL)
+    return;
+  g_free (words->name);
+  g_free (words->policy);
+  g_free (words->mounts);
+  g_strfreev (words->labels);
+  g_strfreev (words->command);
+  g_free (words->cpu);
+  g_free (words->memory);
+  g_free (words);
+}
+
+char **
+ow_openshell_words_command (const OwSandboxPlan *plan)
+{
+  static const char * const landlock[] = {
+    "--landlock", "--landlock-list", "/",
+    "--landlock-ro", "/usr", "--landlock-ro", "/lib", "--landlock-ro", "/etc",
+    "--landlock-ro", "/proc", "--landlock-ro", "/dev/urandom", "--landlock-ro", "/var/log",
+    "--landlock-ro", "/sandbox", "--landlock-ro", OW_OPENSHELL_RUNNER_DIR,
+    "--landlock-rw", "/tmp", "--landlock-rw", "/dev/null", "--landlock-rw", "/dev/pts",
+  };
+  g_autoptr (GStrvBuilder) command = g_strv_builder_new ();
+
+  g_strv_builder_add_many (command, OW_OPENSHELL_RUNNER, "serve", "--socket", OW_OPENSHELL_SOCKET,
+                           "--home", plan->home, "--lease", LEASE, NULL);
+  for (guint i = 0; i < plan->folders->len; i++)
+    {
+      const OwFolder *folder = g_ptr_array_index (plan->folders, i);
+
+      g_strv_builder_add_many (command, folder->read_only ? "--folder-ro" : "--folder",
+                               folder->path, NULL);
+    }
+  for (gsize i = 0; i < G_N_ELEMENTS (landlock); i++)
+    g_strv_builder_add (command, landlock[i]);
+  g_strv_builder_add_many (command, "--landlock-rw", plan->home, NULL);
+  for (guint i = 0; i < plan->folders->len; i++)
+    {
+      const OwFolder *folder = g_ptr_array_index (plan->folders, i);
+
+      g_strv_builder_add_many (command, folder->read_only ? "--landlock-ro" : "--landlock-rw",
+                               folder->path, NULL);
+    }
+  return g_strv_builder_end (command);
+}
+
+static int
+compare_mounts (gconstpointer a,
+                gconstpointer b)
+{
+  return strcmp (((const OwOpenshellMount *) a)->target, ((const OwOpenshellMount *) b)->target);
+}
+
+char *
+ow_openshell_words_mounts (const OwSandboxPlan *plan,
+                           const char          *driver,
+                           gboolean             selinux,
+                           GError             **error)
+{
+  g_autoptr (GArray) mounts = g_array_new (FALSE, TRUE, sizeof (OwOpenshellMount));
+  OwOpenshellMount home = { .source = plan->home, .target = plan->home };
+  OwOpenshellMount runner = { .source = plan->runner, .target = OW_OPENSHELL_RUNNER,
+                              .read_only = TRUE };
+  g_autoptr (GError) reason = NULL;
+  char *json;
+
+  for (guint i = 0; i < plan->folders->len; i++)
+    {
+      const OwFolder *folder = g_ptr_array_index (plan->folders, i);
+      OwOpenshellMount mount = { .source = folder->path, .target = folder->path,
+                                 .read_only = folder->read_only };
+
+      g_array_append_val (mounts, mount);
+    }
+  g_array_append_val (mounts, home);
+  g_array_append_val (mounts, runner);
+  /* A folder in a folder comes behind it, or it would be covered. */
+  g_array_sort (mounts, compare_mounts);
+  json = ow_openshell_mounts_to_json (driver, (const OwOpenshellMount *) mounts->data, mounts->len,
+                                      selinux, &reason);
+  if (json == NULL)
+    g_propagate_error (error, ow_openshell_refuse (g_steal_pointer (&reason)));
+  return json;
+}
+
+/* Docker from the snap store shows an empty folder in place of one that it may not see. */
+static gboolean
+check_mountable (const OwSandboxPlan    *plan,
+                 const OwOpenshellFacts *facts,
+                 GError                **error)
+{
+  g_autoptr (GPtrArray) paths = g_ptr_array_new ();
+
+  if (facts->engine == NULL)
+    return TRUE;
+  for (guint i = 0; i < plan->folders->len; i++)
+    g_ptr_array_add (paths, ((const OwFolder *) g_ptr_array_index (plan->folders, i))->path);
+  g_ptr_array_add (paths, plan->home);
+  g_ptr_array_add (paths, plan->runner);
+  for (guint i = 0; i < paths->len; i++)
+    {
+      const char *path = g_ptr_array_index (paths, i);
+      g_autofree char *why = ow_container_engine_cannot_mount (facts->engine, path);
+      g_autofree char *shown = ow_text_visible (path);
+
+      if (why == NULL)
+        continue;
+      ow_error_setf (error, OW_ERROR_REFUSED, "Use Docker from your distribution or from "
+                     "docs.docker.com, or Podman.",
+                     OW_OPENSHELL_REFUSED ": the folder \"%s\" cannot be in a sandbox: %s", shown,
+                     why);
+      return FALSE;
+    }
+  return TRUE;
+}
+
+static gboolean
+write_policy (OwOpenshellWords    *words,
+              const OwSandboxPlan *plan,
+              GError             **error)
+{
+  char *text = ow_openshell_policy_render (plan, error);
+  g_autoptr (GBytes) bytes = NULL;
+
+  if (text == NULL)
+    return FALSE;
+  bytes = g_bytes_new_take (text, strlen (text));
+  words->policy = g_build_filename (plan->run_dir, POLICY_NAME, NULL);
+  return ow_file_write_atomic (words->policy, bytes, 0600, error);
+}
+
+static gboolean
+read_limits (OwOpenshellWords *words,
+             GError          **error)
+{
+  g_autofree char *path = ow_paths_get_config_file ();
+  g_autoptr (OwConfig) config = ow_config_load (path, error);
+
+  if (config == NULL)
+    return FALSE;
+  words->cpu = g_strdup (ow_config_get_sandbox_cpu (config));
+  words->memory = g_strdup (ow_config_get_sandbox_memory (config));
+  return TRUE;
+}
+
+OwOpenshellWords *
+ow_openshell_words_new (const OwSandboxPlan    *plan,
+                        const OwOpenshellFacts *facts,
+                        GError                **error)
+{
+  OwOpenshellWords *words = g_new0 (OwOpenshellWords, 1);
+  gboolean good = TRUE;
+
+  for (guint i = 0; good && i < plan->folders->len; i++)
+    good = ow_folder_check (g_ptr_array_index (plan->folders, i), error);
+  words->name = ow_openshell_labels_name (plan->id);
+  words->labels = ow_openshell_labels_make (plan->session);
+  words->command = ow_openshell_words_command (plan);
+  if (good && check_mountable (plan, facts, error) && read_limits (words, error) &&
+      write_policy (words, plan, error))
+    words->mounts = ow_openshell_words_mounts (plan, facts->gateway->driver, facts->selinux,
+                                               error);
+  if (words->mounts == NULL)
+    {
+      ow_openshell_words_free (words);
+      return NULL;
+    }
+  words->spec.name = words->name;
+  words->spec.image = facts->image;
+  words->spec.policy_file = words->policy;
+  words->spec.driver_config = words->mounts;
+  words->spec.labels = (const char * const *) words->labels;
+  words->spec.cpu = words->cpu;
+  words->spec.memory = words->memory;
+  words->spec.command = (const char * const *) words->command;
+  return words;
+}
