@@ -38,6 +38,13 @@ static const struct
   { "sandbox", "exec", OW_FACE_VISITOR, ow_command_sandbox_exec, "run one command in a sandbox" },
   { "sandbox", "prove", OW_FACE_VISITOR, ow_command_sandbox_prove,
     "try what a sandbox must not allow" },
+  { "sandbox", "list", OW_FACE_VISITOR, ow_command_sandbox_list, "list the sandboxes" },
+  { "sandbox", "show", OW_FACE_VISITOR, ow_command_sandbox_show, "show one" },
+  { "sandbox", "delete", OW_FACE_VISITOR, ow_command_sandbox_delete, "delete one" },
+  { "sandbox", "reap", OW_FACE_VISITOR, ow_command_sandbox_reap, "remove what killed runs left" },
+  { "sandbox", "logs", OW_FACE_VISITOR, ow_command_sandbox_logs, "show what one logged" },
+  { "sandbox", "allow", OW_FACE_VISITOR, ow_command_sandbox_allow,
+    "let a session reach one more host" },
   { "audit", NULL, OW_FACE_VISITOR, ow_command_audit,
     "show and verify the record of what agents did" },
 };

@@ -150,6 +150,27 @@ void         ow_engine_sessions_folders       (OwLocalEngine       *self,
                                                const json_t        *params,
                                                GTask               *task);
 
+/* ow-engine-sandboxes.c */
+void         ow_engine_sandboxes_list         (OwLocalEngine       *self,
+                                               const json_t        *params,
+                                               GTask               *task);
+void         ow_engine_sandboxes_show         (OwLocalEngine       *self,
+                                               const json_t        *params,
+                                               GTask               *task);
+void         ow_engine_sandboxes_delete       (OwLocalEngine       *self,
+                                               const json_t        *params,
+                                               GTask               *task);
+void         ow_engine_sandboxes_reap         (OwLocalEngine       *self,
+                                               const json_t        *params,
+                                               GTask               *task);
+/* ow-engine-sandbox-hosts.c */
+void         ow_engine_sandboxes_logs         (OwLocalEngine       *self,
+                                               const json_t        *params,
+                                               GTask               *task);
+void         ow_engine_sandboxes_allow        (OwLocalEngine       *self,
+                                               const json_t        *params,
+                                               GTask               *task);
+
 /* ow-engine-resume.c */
 void         ow_engine_resume_say             (OwLocalEngine       *self,
                                                const json_t        *params,

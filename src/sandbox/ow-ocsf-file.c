@@ -13,6 +13,7 @@
 #include "base/ow-error.h"
 #include "base/ow-fd.h"
 #include "base/ow-paths.h"
+#include "openshell/ow-openshell-logs.h"
 
 #define MAX_BYTES (16 * 1024 * 1024)
 
@@ -116,4 +117,12 @@ ow_ocsf_file_free (OwOcsfFile *self)
     close (self->fd);
   g_free (self->path);
   g_free (self);
+}
+
+gboolean
+ow_ocsf_file_is_refusal (const char *line)
+{
+  g_autoptr (OwOpenshellRefusal) refusal = ow_openshell_refusal_from_line (line);
+
+  return refusal != NULL;
 }

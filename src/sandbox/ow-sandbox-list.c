@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "sandbox/ow-sandbox-list.h"
+
+#include <string.h>
+
+#include "base/ow-error.h"
+#include "base/ow-text.h"
+#include "config/ow-config.h"
+#include "openshell/ow-openshell.h"
+#include "sandbox/ow-openshell-labels.h"
+#include "sandbox/ow-registry.h"
+
+typedef struct
+{
+  json_t   *result;  /* (owned) */
+  gboolean  all;
+} Listing;
+
+static void
+listing_free (Listing *listing)
+{
+  json_decref (listing->result);
+  g_free (listing);
+}
+
+static json_t *
+item_to_json (const OwRegistryItem *item)
+{
+  g_autoptr (GDateTime) since = g_date_time_new_from_unix_utc (item->since);
+  g_autofree char *text = since != NULL ? g_date_time_format (since, "%Y-%m-%dT%H:%M:%SZ") : NULL;
+  g_autofree char *session = ow_text_from_bytes (item->session, -1);
+  g_autofree char *provider = ow_text_from_bytes (item->provider, -1);
+  gboolean planned = *item->provider == '\0';
+  const char *state = !item->alive ? "left over" : planned ? "starting" : "up";
+  json_t *json = json_pack ("{s:s, s:s, s:s, s:s, s:i, s:b}", "id", item->id, "session", session,
+                            "provider", provider, "state", state, "pid", (int) item->owner_pid,
+                            "ours", TRUE);
+
+  if (!planned)
+    json_object_set_new (json, "level", json_string (provider));
+  if (item->since > 0 && text != NULL)
+    json_object_set_new (json, "since", json_string (text));
+  if (item->image != NULL)
+    json_object_set_new (json, "image", json_string (item->image));
+  if (strcmp (item->provider, ow_provider_kind_to_string (OW_PROVIDER_OPENSHELL)) == 0)
+    {
+      g_autofree char *name = ow_openshell_labels_name (item->id);
+
+      json_object_set_new (json, "name", json_string (name));
+    }
+  return json;
+}
+
+/* New reference: array. */
+static json_t *
+list_registry (void)
+{
+  g_autoptr (GPtrArray) items = ow_registry_list ();
+  json_t *list = json_array ();
+
+  for (guint i = 0; i < items->len; i++)
+    json_array_append_new (list, item_to_json (g_ptr_array_index (items, i)));
+  return list;
+}
+
+/* --- what the gateway has --- */
+
+static json_t *
+find_name (const json_t *list,
+           const char   *name)
+{
+  for (size_t i = 0; i < json_array_size (list); i++)
+    if (strcmp (ow_json_get_string (json_array_get (list, i), "name", ""), name) == 0)
+      return json_array_get (list, i);
+  return NULL;
+}
+
+static void
+add_of_gateway (Listing                  *listing,
+                json_t                   *list,
+                const OwOpenshellSandbox *sandbox)
+{
+  const char *owner = g_hash_table_lookup (sandbox->labels, OW_OPENSHELL_LABEL_OWNER);
+  const char *session = g_hash_table_lookup (sandbox->labels, OW_OPENSHELL_LABEL_SESSION);
+  g_autofree char *self = ow_openshell_labels_owner ();
+  gboolean ours = g_strcmp0 (owner, self) == 0;
+  json_t  *known = find_name (list, sandbox->name);
+
+  if (known != NULL)
+    {
+      json_object_set_new (known, "phase", json_string (sandbox->phase));
+      return;
+    }
+  if (!ours && !listing->all)
+    return;
+  known = json_pack ("{s:s, s:s, s:s, s:s, s:s, s:b}", "name", sandbox->name,
+                     "session", session != NULL ? session : "", "provider", "openshell",
+                     "state", ours ? "left over" : "unknown", "phase", sandbox->phase,
+                     "ours", ours);
+  if (known == NULL)
+    return;
+  if (*sandbox->created_at != '\0')
+    json_object_set_new (known, "since", json_string (sandbox->created_at));
+  json_array_append_new (list, known);
+}
+
+static void
+on_gateway (GObject      *source,
+            GAsyncResult *result,
+            gpointer      user_data)
+{
+  g_autoptr (GTask) task = user_data;
+  Listing *listing = g_task_get_task_data (task);
+  json_t  *list = json_object_get (listing->result, "sandboxes");
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GPtrArray) sandboxes = ow_openshell_list_finish (OW_OPENSHELL (source), result, &error);
+
+  if (sandboxes == NULL)
+    {
+      g_autofree char *why = ow_text_from_bytes (error->message, -1);
+
+      json_object_set_new (listing->result, "gateway", json_string (why));
+    }
+  for (guint i = 0; sandboxes != NULL && i < sandboxes->len; i++)
+    add_of_gateway (listing, list, g_ptr_array_index (sandboxes, i));
+  g_task_return_pointer (task, json_incref (listing->result), (GDestroyNotify) json_decref);
+}
+
+static gboolean
+has_openshell (const json_t *list)
+{
+  for (size_t i = 0; i < json_array_size (list); i++)
+    if (strcmp (ow_json_get_string (json_array_get (list, i), "provider", ""), "openshell") == 0)
+      return TRUE;
+  return FALSE;
+}
+
+void
+ow_sandbox_list_async (gboolean             all,
+                       GCancellable        *cancellable,
+                       GAsyncReadyCallback  callback,
+                       gpointer             user_data)
+{
+  g_autoptr (GTask) task = g_task_new (NULL, cancellable, callback, user_data);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (OwOpenshell) openshell = NULL;
+  Listing *listing = g_new0 (Listing, 1);
+  json_t  *list = list_registry ();
+
+  g_task_set_source_tag (task, ow_sandbox_list_async);
+  listing->all = all;
+  listing->result = json_pack ("{s:o}", "sandboxes", list);
+  g_task_set_task_data (task, listing, (GDestroyNotify) listing_free);
+  /* Most machines have no OpenShell, and nothing is missing there. */
+  if (all || has_openshell (list))
+    openshell = ow_openshell_find (&error);
+  if (openshell != NULL)
+    {
+      ow_openshell_list_async (openshell, OW_OPENSHELL_LABEL "=1", cancellable, on_gateway,
+                               g_steal_pointer (&task));
+      return;
+    }
+  if (error != NULL && has_openshell (list))
+    json_object_set_new (listing->result, "gateway", json_string (error->message));
+  g_task_return_pointer (task, json_incref (listing->result), (GDestroyNotify) json_decref);
+}
+
+json_t *
+ow_sandbox_list_finish (GAsyncResult *result,
+                        GError      **error)
+{
+  return g_task_propagate_pointer (G_TASK (result), error);
+}
+
+/* --- taking away what is left --- */
+
+static gboolean
+has_id (const json_t *list,
+        const char   *id)
+{
+  for (size_t i = 0; i < json_array_size (list); i++)
+    if (strcmp (ow_json_get_string (json_array_get (list, i), "id", ""), id) == 0)
+      return TRUE;
+  return FALSE;
+}
+
+static void
+keep (json_t     *kept,
+      json_t     *item,
+      const char *why)
+{
+  json_object_set_new (item, "why", json_string (why));
+  json_array_append (kept, item);
+}
+
+/* New reference: what became of @before, of which @error (nullable) says what did not go. */
+static json_t *
+compare (const json_t *before,
+         const GError *error)
+{
+  json_t *after = list_registry ();
+  json_t *removed = json_array ();
+  json_t *kept = json_array ();
+
+  for (size_t i = 0; i < json_array_size (before); i++)
+    {
+      json_t     *item = json_array_get (before, i);
+      const char *id = ow_json_get_string (item, "id", "");
+      gboolean    left = strcmp (ow_json_get_string (item, "state", ""), "left over") == 0;
+
+      if (!has_id (after, id) && left)
+        json_array_append (removed, item);
+      else if (!has_id (after, id))
+        continue; /* its owner took it down meanwhile */
+      else if (!left)
+        keep (kept, item, "the program that owns it lives");
+      else
+        keep (kept, item, error != NULL ? error->message : "it was not possible to take it away");
+    }
+  json_decref (after);
+  return json_pack ("{s:o, s:o}", "removed", removed, "kept", kept);
+}
+
+void
+ow_sandbox_list_reap_async (GCancellable        *cancellable,
+                            GAsyncReadyCallback  callback,
+                            gpointer             user_data)
+{
+  g_autoptr (GTask) task = g_task_new (NULL, cancellable, callback, user_data);
+  g_autoptr (GError) error = NULL;
+  json_t *before = list_registry ();
+
+  g_task_set_source_tag (task, ow_sandbox_list_reap_async);
+  ow_registry_reap (NULL, &error);
+  g_task_return_pointer (task, compare (before, error), (GDestroyNotify) json_decref);
+  json_decref (before);
+}
+
+json_t *
+ow_sandbox_list_reap_finish (GAsyncResult *result,
+                             GError      **error)
+{
+  return g_task_propagate_pointer (G_TASK (result), error);
+}
