@@ -12,6 +12,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -22,14 +23,29 @@ PROGRAM = "/usr/bin/python3"
 
 
 class OpenshellSim:
-    """The simulation of one account. See tests/fakes/openshell/README.md for what it does."""
+    """The simulation of one account; tests/fakes/openshell/README.md says what it does.
+
+    Knobs (of the constructor and of set()): version (of the command), gateway_version, version_text
+    and version_exit (instead of the version's line), speed (1 takes the time of a real one, 0 none
+    of it), drain (of ten seconds after SIGTERM), driver {"name", "version"}, bind_mounts (False:
+    the gateway's configuration does not allow them), images (list of what the engine has; None:
+    all but localhost/…), hosts ({"host:443": "127.0.0.1:8443"}: where an allowed host lies),
+    no_landlock (the kernel has none), shadowed (targets whose mount the image hides), image_files
+    ({path: text} in the image), status {"status", "authentication"} of `status`.
+
+    Stages of slow() and fail(): "call" (any call that reaches the gateway), "create", "image",
+    "pull", "delete", "exec", "policy-update". Kinds for fail(): of calls "unauthenticated",
+    "denied", "certificate" (the gateway has another than the command trusts), "dropped" (the
+    connection ends), "hang" (no answer, ever), "garbage", "unavailable"; of image and pull "pull",
+    "pull-denied", "pull-unauthorized", "pull-missing", "disk-full", "ok"; of create
+    "create-disk-full", "start", or any text as the engine's own."""
 
     def __init__(self, account, state=None, name="dev", **knobs):
         self.account, self.name = account, name
         self.state = Path(state or account.workspace.path / "openshell")
         self.home = account.workspace.home
         self.programs = self.state / "bin"
-        self.gateway, self._life = None, None
+        self.gateway, self._life, self._failures = None, None, 0
         self._knobs = {"version": "0.0.116", **knobs}
 
     # --- its life ---
@@ -51,12 +67,13 @@ class OpenshellSim:
     def start(self):
         """Starts the gateway (again) and registers it for the account."""
         first = not self.programs.exists()
+        if self._life is None:
+            self._life = os.pipe()
         if first:
             # A copy: the tree itself may lie where only its owner can go.
             self.account.mkdir(self.state, 0o700)
             shutil.copytree(FAKES, self.programs, ignore=shutil.ignore_patterns("__pycache__"))
             self.account.give(self.state)
-            self._life = os.pipe()
         (self.state / "port").unlink(missing_ok=True)
         self._save()
         environment = self.account.env(PATH="/usr/sbin:/usr/bin:/sbin:/bin")
@@ -158,12 +175,126 @@ class OpenshellSim:
                 self._knobs[name] = value
         self._save()
 
-    def env(self):
+    def slow(self, stage, seconds):
+        """Each @stage takes that much longer; 0 ends it."""
+        self.set(slow={**self._knobs.get("slow", {}), stage: seconds})
+
+    def fail(self, stage, kind, times=None):
+        """Makes @stage fail, for ever or so often; None as the kind ends it."""
+        self._failures += 1
+        value = kind if times is None or kind is None else {
+            "kind": kind, "times": times, "number": self._failures}
+        self.set(fail={**self._knobs.get("fail", {}), stage: value})
+
+    def set_version(self, version, gateway=None):
+        self.set(version=version, gateway_version=gateway or version)
+
+    def set_driver(self, name, version=None, bind_mounts=True):
+        version = version or {"docker": "28.3.2", "podman": "5.4.2"}.get(name, "1.0")
+        self.set(driver={"name": name, "version": version}, bind_mounts=bind_mounts)
+
+    def image(self, name=None, present=True):
+        """Whether the engine has the image @name (every one when None)."""
+        if name is None:
+            self.set(images=None if present else [])
+            return
+        images = [image for image in self._knobs.get("images") or [] if image != name]
+        self.set(images=images + [name] if present else images)
+
+    # --- containers ---
+
+    def containers(self):
+        """{name of the sandbox: directory of its container} of those that run."""
+        found = {}
+        for path in self.state.glob("containers/*/spec.json"):
+            if self._order(path.parent, None):
+                found[json.loads(path.read_text())["name"]] = path.parent
+        return found
+
+    def members(self, name):
+        """The processes inside, by the host's numbers: {pid: command}."""
+        directory = self.containers()[name]
+        first = int((directory / "pid").read_text().split()[1])
+        mark, found = os.readlink(f"/proc/{first}/ns/pid"), {}
+        for entry in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                if os.readlink(f"/proc/{entry}/ns/pid") == mark:
+                    command = Path("/proc", entry, "cmdline").read_bytes()
+                    found[int(entry)] = command.replace(b"\0", b" ").decode().strip()
+            except OSError:
+                continue
+        return found
+
+    def remove_container(self, name):
+        """`docker rm -f`: the sandbox is Provisioning for some seconds, then not there."""
+        self._mark(name, "removed", b"kill")
+
+    def kill_container(self, name):
+        """`docker kill`: the sandbox is in phase Error."""
+        self._mark(name, None, b"kill")
+
+    def phantom(self, name):
+        """The container goes, and the phase says Ready for ever."""
+        self._mark(name, "phantom", b"kill")
+
+    def pause(self, name):
+        """`docker pause`: nothing inside answers; the phase becomes Error within 2 s."""
+        self._mark(name, "paused", b"pause")
+
+    def unpause(self, name):
+        directory = self.containers()[name]
+        (directory / "paused").unlink()
+        self._order(directory, b"unpause")
+
+    def _mark(self, name, mark, word):
+        directory = self.containers()[name]
+        if mark:
+            self.account.write(directory / mark, "")
+        if not self._order(directory, word):
+            raise RuntimeError(f"the container of {name} does not answer")
+
+    @staticmethod
+    def _order(directory, word):
+        """Tells a container's process on the host's side; None only asks whether it is there."""
+        place = os.open(directory, os.O_PATH)
+        try:
+            with socket.socket(socket.AF_UNIX) as sock:
+                sock.settimeout(20 * TIME_SCALE)
+                sock.connect(f"/proc/self/fd/{place}/c")
+                if word is None:
+                    return True
+                sock.send(word)
+                return sock.recv(16) == b"done"
+        except OSError:
+            return False
+        finally:
+            os.close(place)
+
+    # --- what programs need ---
+
+    def env(self, **more):
         """What an account's environment needs so that programs find this openshell."""
         path = self.account.env()["PATH"]
-        return {"PATH": f"{self.programs}:{path}"}
+        return {"PATH": f"{self.programs}:{path}", **more}
+
+    def install(self):
+        """Puts it first on the account's PATH for all that the test starts."""
+        self.account.extra_env.update(self.env())
+        return self
 
     # --- calls ---
+
+    def calls(self):
+        """Every call of the command so far: [(time, pid, argv)], oldest first."""
+        try:
+            lines = (self.state / "calls").read_text(errors="replace").splitlines()
+        except OSError:
+            return []
+        found = []
+        for line in lines:
+            words = line.replace("\\n", "\n").replace("\\\\", "\\").split("\0")
+            found.append((float(words[0]), int(words[1]), words[2:]))
+        return found
 
     def run(self, *argv, **options):
         """`openshell ARGV...` as the account."""

@@ -2,7 +2,6 @@
 # SPDX-FileCopyrightText: The OpenWorker authors
 """What each call of the command does, run in the gateway, which is warm already."""
 
-import argparse
 import json
 import os
 import re
@@ -11,52 +10,48 @@ import threading
 import time
 import uuid
 
+import failures
+import mounts
+import network_calls
 import policies
 import text
 import wire
+from errors import Arguments, Dropped, Failure, Usage, refused
 
 STDIN_CAP = 4 * 1024 * 1024
 NAME_MAX = 19
+# What a real one takes beyond what this one takes; `speed` scales them.
+EXEC_SECONDS, ENGINE_SECONDS = 0.02, 0.15
 RELAY_CLOSED = "exec relay closed before the command reported an exit status"
-_LOCK = threading.Lock()
-
-
-class Failure(Exception):
-    """An error for stderr: the causes of its box."""
-
-    def __init__(self, *causes):
-        super().__init__(causes[0])
-        self.causes = causes
-
-
-class Usage(Exception):
-    """Arguments that the command does not know."""
-
-
-def refused(code, message):
-    return Failure(text.status_text(code, message))
 
 
 def not_found():
     return refused("missing", "sandbox not found")
 
 
-class _Arguments(argparse.ArgumentParser):
-    def error(self, message):
-        raise Usage(message)
-
-
-def log_event(box, event):
-    with _LOCK:
-        box.logs.append((event["time"], "sandbox", event.get("kind", "INFO "),
-                         event.get("target", "openshell_sandbox"), event["text"]))
+def log(box, source, level, target, message, when=None):
+    """One line of a sandbox's log."""
+    with box.changed:
+        box.logs.append((when or time.time(), source, level, target, message))
+        box.logged += 1
         del box.logs[:-2000]
+        box.changed.notify_all()
 
 
-def log_gateway(box, level, target, message):
-    with _LOCK:
-        box.logs.append((time.time(), "gateway", level, target, message))
-        del box.logs[:-2000]
+def event(gateway, box, told):
+    """What a supervisor told."""
+    if told["event"] == "log":
+        log(box, "sandbox", told.get("kind", "INFO "), told.get("target", "openshell_sandbox"),
+            told["text"], told["time"])
+    elif told["event"] == "drafts":
+        network_calls.keep_drafts(box, told["summaries"])
+        log(box, "gateway", "INFO ", "openshell_server::grpc::policy",
+            "SubmitPolicyAnalysis: persisted draft chunks")
+    elif told["event"] == "policy-loaded":
+        with box.changed:
+            box.policy_loaded = max(box.policy_loaded, told["version"])
+            box.changed.notify_all()
+        gateway.save()
 
 
 def _label(word):
@@ -73,7 +68,7 @@ def check_name(name):
         raise refused("invalid", "name must contain only lowercase alphanumeric characters or "
                                  "hyphens")
     if name.startswith("-") or name.endswith("-"):
-        raise refused("invalid", "name must start and end with an alphanumeric character")
+        raise refused("invalid", "name must not start or end with a hyphen")
     if "--" in name:
         raise refused("invalid", "name must not contain consecutive hyphens")
 
@@ -85,9 +80,13 @@ def check_labels(labels):
         if not re.fullmatch(r"[A-Za-z0-9._-]*", value):
             raise refused("invalid", "label value contains invalid characters (must be "
                                      f"alphanumeric, '-', '_', or '.'): '{value}'")
+        for end, index in (("start", 0), ("end", -1)):
+            if value and not value[index].isalnum():
+                raise refused("invalid", f"label value must {end} with alphanumeric character: "
+                                         f"'{value}'")
 
 
-class Call:
+class Call(network_calls.NetworkCalls):
     """One call: its arguments, its connection, and what it writes."""
 
     def __init__(self, gateway, sock, fields):
@@ -116,6 +115,9 @@ class Call:
         except Failure as failure:
             self.err(text.error(*failure.causes))
             code = 1
+        except Dropped:
+            self.sock.close()
+            return
         except Usage as usage:
             self.err(f"error: {usage}\n\nFor more information, try '--help'.\n")
             code = 2
@@ -136,9 +138,16 @@ class Call:
         raise Usage(f"unrecognized subcommand '{self.argv[0]}'")
 
     def named_failure(self, kind):
-        if kind == "unauthenticated":
-            raise refused("unauthenticated", "missing or invalid authentication token")
-        raise refused("internal", kind)
+        failures.fail(self, kind)
+
+    def peer_gone(self):
+        """Whether the command at the other end has ended."""
+        try:
+            return self.sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
 
     def box(self, name):
         found = self.gateway.find(name)
@@ -161,7 +170,7 @@ class Call:
             self.gateway.knobs().get("version", "0.0.116")
 
     def do_status(self, argv):
-        parser = _Arguments(prog="status", add_help=False)
+        parser = Arguments(prog="status", add_help=False)
         parser.add_argument("-o", "--output", default="table")
         wanted = parser.parse_args(argv)
         state = self.gateway.knobs().get("status", {})
@@ -201,7 +210,7 @@ class Call:
 
     def do_sandbox_create(self, argv):
         before, command = self.split(argv)
-        parser = _Arguments(prog="create", add_help=False)
+        parser = Arguments(prog="create", add_help=False)
         for name in ("--name", "--from", "--policy", "--driver-config-json", "--cpu", "--memory"):
             parser.add_argument(name)
         for name in ("--label", "--env", "--provider"):
@@ -222,12 +231,13 @@ class Call:
 
     def create(self, name, image, policy, labels, environment, config, command):
         import gateway as module
-        import mounts
         check_name(name)
         check_labels(labels)
+        policies.validate(policy)
         mounted = mounts.check(config, self.gateway.knobs())
         ids = policies.identity(policy)
-        spec = {"mounts": mounted, "uid": ids[0], "gid": ids[1], "command": command,
+        spec = {"name": name, "speed": self.gateway.knobs().get("speed", 1.0),
+                "mounts": mounted, "uid": ids[0], "gid": ids[1], "command": command,
                 "environment": environment, "image": image,
                 "no_landlock": self.gateway.knobs().get("no_landlock", False),
                 "shadowed": self.gateway.knobs().get("shadowed", []),
@@ -265,7 +275,6 @@ class Call:
         return 0
 
     def provision(self, box, image, progress):
-        import mounts
         quiet = self.quietly(progress)
         gateway = self.gateway
         try:
@@ -281,7 +290,7 @@ class Call:
 
         def told(step):
             quiet(words[step])
-            gateway.pause(0.1)
+            gateway.pause(ENGINE_SECONDS)
 
         gateway.provision(box, told)
 
@@ -309,7 +318,7 @@ class Call:
         return found
 
     def do_sandbox_get(self, argv):
-        parser = _Arguments(prog="get", add_help=False)
+        parser = Arguments(prog="get", add_help=False)
         parser.add_argument("name")
         parser.add_argument("-o", "--output", default="table")
         wanted = parser.parse_args(argv)
@@ -327,8 +336,9 @@ class Call:
                  + text.policy_block(policies.ordered(box.policy)))
 
     def do_sandbox_list(self, argv):
-        parser = _Arguments(prog="list", add_help=False)
+        parser = Arguments(prog="list", add_help=False)
         parser.add_argument("--selector", default="")
+        parser.add_argument("--limit", type=int, default=100)
         parser.add_argument("-o", "--output", default="table")
         wanted = parser.parse_args(argv)
         with self.gateway.lock:
@@ -336,6 +346,7 @@ class Call:
         for word in filter(None, wanted.selector.split(",")):
             key, value = _label(word)
             boxes = [box for box in boxes if box.labels.get(key) == value]
+        boxes = boxes[:wanted.limit]
         if wanted.output == "json":
             self.out(json.dumps([self.as_json(box, False) for box in boxes], indent=2,
                                 sort_keys=True) + "\n")
@@ -350,8 +361,24 @@ class Call:
                 self.out(f"{box.name.ljust(width)}  {box.created_at}  "
                          f"{colours.get(box.phase, text.yellow)(box.phase)}\n")
 
+    def do_sandbox_provider(self, argv):
+        parser = Arguments(prog="provider", add_help=False)
+        parser.add_argument("verb", choices=["list"])
+        parser.add_argument("name")
+        wanted = parser.parse_args(argv)
+        self.box(wanted.name)
+        attached = self.gateway.knobs().get("providers", [])
+        if not attached:
+            self.out(f"No providers attached to sandbox {wanted.name}.\n")
+            return
+        width = max(4, *[len(name) for name in attached])
+        self.out(f"{text.bold('NAME')}{' ' * (width - 4)}  {text.bold('TYPE')}     "
+                 f"{text.bold('CREDENTIAL_KEYS')}   {text.bold('CONFIG_KEYS')}\n")
+        for name in attached:
+            self.out(f"{name.ljust(width)}  generic  {1:<16}  0\n")
+
     def do_sandbox_delete(self, argv):
-        parser = _Arguments(prog="delete", add_help=False)
+        parser = Arguments(prog="delete", add_help=False)
         parser.add_argument("names", nargs="+")
         wanted = parser.parse_args(argv)
         failure = self.gateway.stage("delete")
@@ -368,7 +395,7 @@ class Call:
 
     def do_sandbox_exec(self, argv):
         before, command = self.split(argv)
-        parser = _Arguments(prog="exec", add_help=False)
+        parser = Arguments(prog="exec", add_help=False)
         parser.add_argument("-n", "--name", required=True)
         parser.add_argument("--workdir", default="")
         parser.add_argument("--timeout", type=int, default=0)
@@ -388,6 +415,7 @@ class Call:
         failure = self.gateway.stage("exec")
         if failure:
             self.named_failure(failure)
+        self.gateway.pause(EXEC_SECONDS)
         line = policies.command_line(command, dict(_label(word) for word in wanted.env),
                                      wanted.workdir)
         return self.relay(box, line, wanted.tty, live, stdin, wanted.timeout)
@@ -413,11 +441,11 @@ class Call:
         except OSError as error:
             raise refused("unavailable", RELAY_CLOSED) from error
         self.inner = inner
-        log_gateway(box, "INFO ", "openshell_server::supervisor_session",
+        log(box, "gateway", "INFO ", "openshell_server::supervisor_session",
                     "supervisor session: relay opened successfully")
-        log_gateway(box, "INFO ", "openshell_server::supervisor_session",
+        log(box, "gateway", "INFO ", "openshell_server::supervisor_session",
                     "relay stream: claimed pending relay, bridging")
-        log_gateway(box, "INFO ", "openshell_server::grpc::sandbox",
+        log(box, "gateway", "INFO ", "openshell_server::grpc::sandbox",
                     f"{kind} (relay): command started")
         wire.send(inner, b"X", json.dumps({
             "command": line, "tty": tty, "rows": self.rows, "cols": self.columns,
@@ -445,7 +473,7 @@ class Call:
         except (EOFError, OSError):
             if self.broken:
                 return 1
-            log_gateway(box, "WARN ", "openshell_server::grpc::sandbox", f"{kind} failed")
+            log(box, "gateway", "WARN ", "openshell_server::grpc::sandbox", f"{kind} failed")
             raise refused("unavailable", RELAY_CLOSED) from None
         finally:
             inner.close()

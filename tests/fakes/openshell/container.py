@@ -19,6 +19,7 @@ import threading
 
 import image
 import kernel
+import proxy
 import supervisor
 import wire
 
@@ -86,21 +87,32 @@ def _start(spec, listener, outside, report):
             pass
 
 
-def _connect_out(channel):
-    """Connects for the proxy inside: "HOST PORT" comes, a socket or an error number goes back."""
+def _connect_out(channel, spec):
+    """Resolves and connects for the proxy inside: a socket goes back, or "blocked REASON" or
+    "failed REASON". The tests may say where a host lies."""
     def answer(request, reply):
-        host, port = request.split(" ")
-        try:
-            with socket.create_connection((host, int(port)), timeout=30) as sock:
-                sock.settimeout(None)
-                reply.sendmsg([b"ok"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
-                                        array.array("i", [sock.fileno()]))])
-        except OSError as error:
+        wanted = json.loads(request)
+        host, port = wanted["host"], wanted["port"]
+        with reply:
             try:
-                reply.send(f"no {error}".encode())
-            except OSError:
-                pass
-        reply.close()
+                place = _hosts(spec).get(f"{host}:{port}") or _hosts(spec).get(host)
+                if place is not None:
+                    address = (place.rpartition(":")[0], int(place.rpartition(":")[2]))
+                else:
+                    address = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)[0][4][:2]
+                    refused = proxy.address_refused(host, address[0], port, wanted)
+                    if refused:
+                        reply.send(f"blocked {refused}".encode())
+                        return
+                with socket.create_connection(address, timeout=30) as sock:
+                    sock.settimeout(None)
+                    reply.sendmsg([b"ok"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
+                                             array.array("i", [sock.fileno()]))])
+            except OSError as error:
+                try:
+                    reply.send(f"failed {error}".encode())
+                except OSError:
+                    pass
 
     while True:
         # One end of a pair comes with each request, so that answers may come in any order.
@@ -112,7 +124,16 @@ def _connect_out(channel):
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                 fds.frombytes(payload[:4])
         reply = socket.socket(fileno=fds[0])
-        threading.Thread(target=answer, args=(data.decode(), reply), daemon=True).start()
+        threading.Thread(target=answer, args=(data, reply), daemon=True).start()
+
+
+def _hosts(spec):
+    """{host or host:port: address:port} that the tests set, read anew each time."""
+    try:
+        with open(os.path.join(spec["directory"], "../../knobs.json"), encoding="utf-8") as stream:
+            return json.load(stream).get("hosts") or {}
+    except (OSError, ValueError):
+        return {}
 
 
 def _members(first):
@@ -199,7 +220,7 @@ def main():
     with open(os.path.join(directory, "pid"), "w", encoding="ascii") as stream:
         stream.write(f"{os.getpid()} {first}")
     say(event="started", pid=first)
-    threading.Thread(target=_connect_out, args=(here,), daemon=True).start()
+    threading.Thread(target=_connect_out, args=(here, spec), daemon=True).start()
     watch = os.pidfd_open(between)
     while True:
         ready, _, _ = select.select([0, orders, watch], [], [])
@@ -209,15 +230,18 @@ def main():
         if orders in ready:
             fd, _ = orders._accept()
             peer = socket.socket(fileno=fd)
-            word = peer.recv(64)
-            _order(word, first)
-            if word != b"kill":
-                peer.send(b"done")
-                peer.close()
-                continue
-            os.waitpid(between, 0)
-            peer.send(b"done")
-            break
+            with peer:
+                # Somebody who only looks whether we are here sends nothing.
+                word = peer.recv(64)
+                _order(word, first)
+                if word == b"kill":
+                    os.waitpid(between, 0)
+                try:
+                    peer.send(b"done")
+                except OSError:
+                    pass
+            if word == b"kill":
+                break
         if watch in ready:
             break
     os._exit(0)

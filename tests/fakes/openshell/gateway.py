@@ -16,15 +16,15 @@ import subprocess
 import sys
 import threading
 import time
-import uuid
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-import calls  # noqa: E402
-import wire   # noqa: E402
+import calls     # noqa: E402
+import failures  # noqa: E402
+import wire      # noqa: E402
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 DRAIN = 10.0
-GONE_AFTER = 5.0
+GONE_AFTER, WATCH, POLICY_SECONDS = 5.0, 2.0, (1.0, 9.0)
 
 
 def now_text():
@@ -46,7 +46,7 @@ class Sandbox:
         self.changed = threading.Condition()
         self.session = None
         self.container = None
-        self.logs, self.drafts = [], []
+        self.logs, self.logged, self.drafts, self.draft_version = [], 0, [], 0
         self.deleted = self.phantom = False
 
     def kept(self):
@@ -88,18 +88,16 @@ class Gateway:
         """The delay of a stage; (failure asked for or None)."""
         knobs = self.knobs()
         time.sleep(knobs.get("slow", {}).get(name, 0))
-        failures = knobs.get("fail", {})
-        failure = failures.get(name)
-        if isinstance(failure, dict) and "times" in failure:
-            with self.lock:
-                used = self.used.setdefault(name, 0) if hasattr(self, "used") else 0
-                if used >= failure["times"]:
-                    return None
-                self.used[name] = used + 1
-            return failure["kind"]
-        return failure
-
-    used = {}
+        failure = knobs.get("fail", {}).get(name)
+        if not isinstance(failure, dict):
+            return failure
+        # One that ends by itself: counted in a file, since a gateway may be killed meanwhile.
+        path = os.path.join(self.state, f"failed-{name}-{failure['number']}")
+        with self.lock, open(path, "ab") as stream:
+            if stream.tell() >= failure["times"]:
+                return None
+            stream.write(b".")
+        return failure["kind"]
 
     # --- keeping ---
 
@@ -123,15 +121,20 @@ class Gateway:
             if box.phase in ("Error", "Completed"):
                 continue
             box.container = Container(self, box)
-            if box.container.alive():
-                box.container.attach()
-            else:
-                box.set_phase("Provisioning")
-                threading.Thread(target=self.restart, args=(box,), daemon=True).start()
+            box.set_phase("Provisioning")
+            threading.Thread(target=self.recover, args=(box,), daemon=True).start()
 
-    def restart(self, box):
-        self.pause(1.5)
-        self.provision(box, lambda *words: None)
+    def recover(self, box):
+        """After a start: a container that runs connects again, one that stopped is started."""
+        runs = box.container.alive()
+        self.pause(0.8 if runs else 1.5)
+        if not runs:
+            self.provision(box, lambda *words: None)
+            return
+        try:
+            box.container.attach()
+        except OSError:
+            self.container_gone(box)
 
     # --- sandboxes ---
 
@@ -158,32 +161,60 @@ class Gateway:
 
     def container_gone(self, box):
         """The container ended, and nobody here asked for it."""
-        if box.deleted or self.stopping or box.phantom:
+        if box.deleted or self.stopping or box.phase in ("Error", "Completed"):
             return
-        if box.phase in ("Error", "Completed"):
+        if box.container.marked("phantom"):
             return
-        if os.path.exists(os.path.join(box.container.directory, "phantom")):
-            box.phantom = True
+        if not box.container.marked("removed"):
+            box.set_phase("Error", *failures.engine("exited", "", ""))
+            self.save()
             return
         box.set_phase("Provisioning")
         self.save()
-        time.sleep(GONE_AFTER * self.knobs().get("speed", 1.0))
+        self.pause(GONE_AFTER)
         if box.phase == "Provisioning":
             self.forget(box)
+
+    def watch(self):
+        """Looks at the containers as a driver does: a paused one is an error for good."""
+        while True:
+            self.pause(WATCH)
+            with self.lock:
+                boxes = list(self.sandboxes.values())
+            for box in boxes:
+                if box.phase == "Ready" and box.container is not None and \
+                        box.container.marked("paused"):
+                    box.set_phase("Error", *failures.paused())
+                    self.save()
 
     def delete(self, box):
         with self.lock:
             if box.deleted:
                 return False
             box.deleted = True
-        there = box.container is None or box.container.alive() or box.phase in (
-            "Error", "Completed")
+        there = box.container is None or box.phase in ("Error", "Completed") or \
+            box.container.alive()
         if box.container is not None:
             if box.container.alive():
                 self.pause(0.11)
             box.container.kill()
         self.forget(box)
         return there
+
+    def new_policy(self, box, policy):
+        """Makes @policy the next version; the supervisor takes it up at its next look."""
+        with box.changed:
+            box.policy_version = max(1, box.policy_version) + 1
+            box.policy, box.resource_version = policy, box.resource_version + 1
+            version = box.policy_version
+        self.save()
+        threading.Thread(target=self.deliver, args=(box, policy, version), daemon=True).start()
+        return version
+
+    def deliver(self, box, policy, version):
+        self.pause(random.uniform(*POLICY_SECONDS))
+        if box.policy_version == version and box.container is not None:
+            box.container.send_policy(policy, version)
 
     # --- the listener ---
 
@@ -218,11 +249,12 @@ class Gateway:
         os.rename(os.path.join(self.state, "port.new"), os.path.join(self.state, "port"))
         threading.Thread(target=self.accept, daemon=True).start()
         threading.Thread(target=self.outlive, daemon=True).start()
+        threading.Thread(target=self.watch, daemon=True).start()
         signal.sigwait({signal.SIGTERM, signal.SIGINT})
         self.stopping = True
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
-        deadline = time.monotonic() + DRAIN * knobs.get("drain", 1.0)
+        deadline = time.monotonic() + DRAIN * self.knobs().get("drain", 1.0)
         while self.active and time.monotonic() < deadline:
             time.sleep(0.02)
         for call in list(self.active):
@@ -283,6 +315,10 @@ class Container:
     def connect(self, name="s"):
         return wire.connect_local(os.path.join(self.directory, name))
 
+    def marked(self, name):
+        """Whether the test said so of this container."""
+        return os.path.exists(os.path.join(self.directory, name))
+
     def order(self, word):
         try:
             with self.connect("c") as sock:
@@ -297,6 +333,10 @@ class Container:
 
     def start(self, progress):
         box, gateway = self.box, self.gateway
+        if os.geteuid() and [box.spec["uid"], box.spec["gid"]] != [os.getuid(), os.getgid()]:
+            raise ContainerError("ContainerStartFailed", "an engine without root can only run as "
+                                 f"{os.getuid()}:{os.getgid()}, not {box.spec['uid']}:"
+                                 f"{box.spec['gid']}")
         os.makedirs(self.directory, exist_ok=True)
         spec = dict(box.spec, id=box.id, policy=box.policy, directory=self.directory)
         with open(os.path.join(self.directory, "spec.json"), "w", encoding="utf-8") as stream:
@@ -317,6 +357,8 @@ class Container:
         event = json.loads(line) if line.strip() else {
             "event": "failed", "kind": "", "text": "the engine's helper ended"}
         if event["event"] == "failed":
+            if event["kind"] == "Walled":
+                raise ContainerError(*failures.engine("exited", "", ""))
             raise ContainerError("ContainerStartFailed", event["text"])
         progress("waiting")
         self.attach()
@@ -326,6 +368,13 @@ class Container:
         self.session = self.connect()
         wire.send(self.session, b"S")
         threading.Thread(target=self.follow, daemon=True).start()
+
+    def send_policy(self, policy, version):
+        try:
+            wire.send(self.session, b"P", json.dumps(
+                {"policy": policy, "version": version}).encode())
+        except (OSError, AttributeError):
+            pass
 
     def follow(self):
         box = self.box
@@ -342,7 +391,7 @@ class Container:
                     box.set_phase("Ready")
                     self.gateway.save()
                 else:
-                    calls.log_event(box, event)
+                    calls.event(self.gateway, box, event)
         except (OSError, EOFError, ValueError):
             pass
         self.gateway.container_gone(box)

@@ -65,16 +65,20 @@ def _etc(root):
             break
     _write(root, "/etc/openshell-tls/openshell-ca.pem", b"")
     _write(root, "/etc/openshell-tls/ca-bundle.pem", bundle)
+
+
+def _host_files(root):
+    """What the host's own programs need of its /etc."""
     for name in ("alternatives", "ssl", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime"):
         source = f"/etc/{name}"
         if os.path.islink(source):
-            os.symlink(os.readlink(source), f"{root}{source}")
+            if not os.path.lexists(root + source):
+                os.symlink(os.readlink(source), root + source)
         elif os.path.exists(source):
             kernel.bind(source, _point(root, source, os.path.isdir(source)), True)
 
 
 def _devices(root):
-    os.mkdir(f"{root}/dev")
     kernel.mount("tmpfs", f"{root}/dev", "tmpfs", kernel.NOSUID, "mode=755")
     for name in DEVICES:
         kernel.bind(f"/dev/{name}", _point(root, f"/dev/{name}", False), False)
@@ -89,37 +93,44 @@ def _devices(root):
     os.symlink("/proc/self/fd", f"{root}/dev/fd")
 
 
-def build(spec):
-    """Makes the root of the container in the calling process's own mount namespace."""
-    kernel.mount(None, "/", None, kernel.REC | kernel.PRIVATE)
-    # A root of its own below the state's directory; only this namespace ever sees it.
-    root = spec["directory"] + "/root"
-    os.makedirs(root, exist_ok=True)
-    kernel.mount("tmpfs", root, "tmpfs", kernel.NOSUID | kernel.NODEV, "mode=755")
-    os.umask(0o022)
+def _first_time(root, spec):
+    """What the image holds; it stays from one start of a container to the next."""
     for name in ("usr", "opt", "run", "srv", "mnt", "media", "sys", "proc", "var", "var/log",
-                 "var/lib", "var/cache", "etc"):
+                 "var/lib", "var/cache", "etc", "dev"):
         os.mkdir(f"{root}/{name}")
     for name in ("home", "root"):
         os.mkdir(f"{root}/{name}", 0o700)
-        os.chmod(f"{root}/{name}", 0o700)
     for name in ("tmp", "var/tmp"):
         os.mkdir(f"{root}/{name}")
         os.chmod(f"{root}/{name}", 0o1777)
-    kernel.bind("/usr", f"{root}/usr", True)
     for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
         if os.path.islink(f"/{name}"):
             os.symlink(os.readlink(f"/{name}"), f"{root}/{name}")
         elif os.path.isdir(f"/{name}"):
             os.mkdir(f"{root}/{name}")
-            kernel.bind(f"/{name}", f"{root}/{name}", True)
     _etc(root)
-    _devices(root)
     _write(root, "/opt/openshell/bin/openshell-sandbox", b"", 0o755)
     os.mkdir(f"{root}/sandbox", 0o755)
     os.chown(f"{root}/sandbox", spec["uid"], spec["gid"])
     for path, content in spec.get("image_files", {}).items():
         _write(root, path, content)
+
+
+def build(spec):
+    """Makes the root of the container in the calling process's own mount namespace."""
+    kernel.mount(None, "/", None, kernel.REC | kernel.PRIVATE)
+    root = spec["directory"] + "/root"
+    os.umask(0o022)
+    if not os.path.isdir(root):
+        os.mkdir(root, 0o755)
+        _first_time(root, spec)
+    kernel.bind(root, root, False)
+    kernel.bind("/usr", f"{root}/usr", True)
+    for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
+        if not os.path.islink(f"/{name}") and os.path.isdir(f"/{name}"):
+            kernel.bind(f"/{name}", f"{root}/{name}", True)
+    _host_files(root)
+    _devices(root)
     for entry in spec["mounts"]:
         point = _point(root, entry["target"], os.path.isdir(entry["source"]))
         kernel.bind(entry["source"], point, entry["read_only"])

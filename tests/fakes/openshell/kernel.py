@@ -145,10 +145,11 @@ def _netlink(kind, flags, payload):
         raise OSError(-error, f"netlink {kind}: {os.strerror(-error)}")
 
 
-def veth(name, peer, peer_pid):
-    """A pair of devices: @name here, @peer in the network namespace of @peer_pid."""
+def veth(name, peer, namespace):
+    """A pair of devices: @name here, @peer in the network namespace of that descriptor."""
     link = struct.pack("=BBHiII", 0, 0, 0, 0, 0, 0)
-    other = link + _attribute(3, peer.encode() + b"\0") + _attribute(19, struct.pack("=I", peer_pid))
+    other = link + _attribute(3, peer.encode() + b"\0") + \
+        _attribute(28, struct.pack("=I", namespace))
     info = _attribute(1, b"veth") + _attribute(2, _attribute(1, other))
     _netlink(16, 0x600, link + _attribute(3, name.encode() + b"\0") + _attribute(18, info))
 
@@ -162,8 +163,3 @@ def device_up(name, address=None, prefix=24):
                  _attribute(2, packed) + _attribute(1, packed))
     _netlink(16, 0, struct.pack("=BBHiII", 0, 0, 0, index, 1, 1))
 
-
-def default_route(gateway):
-    import socket
-    _netlink(24, 0x600, struct.pack("=BBBBBBBBI", 2, 0, 0, 0, 254, 3, 0, 1, 0) +
-             _attribute(5, socket.inet_aton(gateway)))

@@ -5,13 +5,9 @@
 import re
 
 import yamlish
+from errors import Failure, refused
 
 ORDER = ("version", "filesystem_policy", "landlock", "process", "network_policies")
-
-
-def _failure(*causes):
-    from calls import Failure
-    return Failure(*causes)
 
 
 def read(path):
@@ -20,12 +16,12 @@ def read(path):
         with open(path, encoding="utf-8") as stream:
             source = stream.read()
     except OSError as error:
-        raise _failure(f"failed to read sandbox policy from {path}",
+        raise Failure(f"failed to read sandbox policy from {path}",
                        f"{error.strerror} (os error {error.errno})") from error
     try:
         policy = yamlish.load(source)
     except yamlish.Syntax as error:
-        raise _failure("failed to parse sandbox policy YAML", str(error)) from error
+        raise Failure("failed to parse sandbox policy YAML", str(error)) from error
     check(policy)
     return _plain(policy)
 
@@ -54,7 +50,7 @@ def _kind(value):
 
 def check(policy):
     if not isinstance(policy, dict):
-        raise _failure("failed to parse sandbox policy YAML",
+        raise Failure("failed to parse sandbox policy YAML",
                        f"invalid type: {_kind(policy)}, expected struct PolicyFile")
     for key, expected in (("filesystem_policy", "struct FilesystemDef"),
                           ("landlock", "struct LandlockDef"), ("process", "struct ProcessDef"),
@@ -62,9 +58,51 @@ def check(policy):
         value = policy.get(key)
         if value is not None and not isinstance(value, dict):
             line, column = policy.marks[key]
-            raise _failure("failed to parse sandbox policy YAML",
+            raise Failure("failed to parse sandbox policy YAML",
                            f"{key}: invalid type: {_kind(value)}, expected {expected} at line "
                            f"{line} column {column}")
+
+
+def _violations(policy):
+    process = policy.get("process") or {}
+    for field in ("run_as_user", "run_as_group"):
+        value = str(process.get(field) or "")
+        numeric = re.fullmatch(r"\+?[0-9]+", value) and 1 <= int(value) <= 4294967294
+        if value and value != "sandbox" and not numeric:
+            yield (f"{field} must be 'sandbox' or a numeric UID/GID in range [1, 4294967294], got "
+                   f"'{value}'")
+    files = policy.get("filesystem_policy") or {}
+    paths = [*(files.get("read_only") or []), *(files.get("read_write") or [])]
+    if len(paths) > 256:
+        yield f"too many filesystem paths ({len(paths)} > 256)"
+    for path in paths:
+        if len(path.encode()) > 4096:
+            yield f"path exceeds maximum length ({len(path.encode())} > 4096): {path[:80]}..."
+            continue
+        if not path.startswith("/"):
+            yield f"path must be absolute (start with '/'): {path}"
+        if ".." in path.split("/"):
+            yield f"path contains '..' traversal component: {path}"
+    for path in files.get("read_write") or []:
+        if not path.rstrip("/"):
+            yield f"read-write path is overly broad: {path}"
+    for key, rule in (policy.get("network_policies") or {}).items():
+        name = rule.get("name") or key
+        for endpoint in rule.get("endpoints") or []:
+            host = str(endpoint.get("host") or "").strip()
+            if not host and not endpoint.get("allowed_ips"):
+                yield (f"network policy '{name}': endpoint host must not be empty unless "
+                       "allowed_ips constrains a non-TCP proxy endpoint")
+            if re.fullmatch(r"\*{1,2}\.[^.]+", host):
+                yield (f"network policy '{name}': TLD wildcard '{host}' is not allowed; use "
+                       "subdomain wildcards like '*.example.com' instead")
+
+
+def validate(policy):
+    """What the gateway refuses before it makes anything."""
+    found = list(_violations(policy))
+    if found:
+        raise refused("invalid", f"policy contains unsafe content: {'; '.join(found)}")
 
 
 def default():

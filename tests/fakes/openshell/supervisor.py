@@ -20,10 +20,10 @@ import threading
 import time
 
 import kernel
+import proxy
 import wire
 
-PROXY = ("10.200.0.1", 3128)
-PROXY_URL = f"http://{PROXY[0]}:{PROXY[1]}"
+PROXY_URL = f"http://{proxy.ADDRESS[0]}:{proxy.ADDRESS[1]}"
 SHELL = "/bin/bash"
 LOCAL = "127.0.0.1,localhost,::1"
 AUTHORITY, BUNDLE = "/etc/openshell-tls/openshell-ca.pem", "/etc/openshell-tls/ca-bundle.pem"
@@ -46,6 +46,10 @@ def environment(spec, term, more):
                  NODE_EXTRA_CA_CERTS=AUTHORITY, DENO_CERT=AUTHORITY, SSL_CERT_FILE=BUNDLE,
                  REQUESTS_CA_BUNDLE=BUNDLE, CURL_CA_BUNDLE=BUNDLE, GIT_SSL_CAINFO=BUNDLE)
     return found
+
+
+class Walled(Exception):
+    """The wall that the policy demands cannot be had: the supervisor ends."""
 
 
 class Children:
@@ -102,9 +106,10 @@ class Supervisor:
         self.spec, self.listener, self.outside = spec, listener, outside
         self.children = Children()
         self.session, self.session_lock = None, threading.Lock()
-        self.backlog = []
-        self.network, self.over = None, False
+        self.backlog, self.applied = [], 0
+        self.network, self.over, self.settled, self.main = None, False, False, 0
         self._check_landlock()
+        self._try_ruleset()
         self._network()
 
     # --- the wall ---
@@ -118,19 +123,45 @@ class Supervisor:
         self.landlock = kernel.landlock_abi() > 0 and not self.spec.get("no_landlock")
 
     def _network(self):
+        """Commands get a network of their own, with the proxy at the other end of a wire and no
+        way further."""
         kernel.device_up("lo")
+        own = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+        kernel.unshare(kernel.NEWNET)
+        self.commands_network = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+        kernel.device_up("lo")
+        kernel.setns(own, kernel.NEWNET)
+        kernel.veth("veth-h", "veth-s", self.commands_network)
+        kernel.device_up("veth-h", proxy.ADDRESS[0])
+        kernel.setns(self.commands_network, kernel.NEWNET)
+        kernel.device_up("veth-s", "10.200.0.2")
+        kernel.setns(own, kernel.NEWNET)
+        os.close(own)
+        self.proxy = proxy.Proxy(self)
+
+    def _try_ruleset(self):
+        fd = self.ruleset()
+        if fd is not None:
+            os.close(fd)
 
     def ruleset(self):
         """Descriptor of the rules for one command, or None where there are none to be had."""
         if not self.landlock:
             if self.hard:
-                raise RuntimeError("Landlock is unavailable in hard_requirement mode")
+                raise Walled("Landlock unavailable in hard_requirement mode")
             return None
-        fd, _, _ = kernel.landlock_ruleset(self.read_only, self.read_write)
+        if not self.read_only and not self.read_write:
+            return None
+        fd, self.applied, missing = kernel.landlock_ruleset(self.read_only, self.read_write)
+        if missing and self.hard:
+            os.close(fd)
+            raise Walled(f"Landlock path unavailable in hard_requirement mode: {missing[0][0]} "
+                         f"(path does not exist): {missing[0][1]}")
         return fd
 
     def _enter(self, ruleset):
         """In a child, last before exec: becomes who the policy says, for ever."""
+        kernel.setns(self.commands_network, kernel.NEWNET)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
         for number in (signal.SIGPIPE, signal.SIGINT, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
@@ -188,7 +219,8 @@ class Supervisor:
 
     def run(self):
         threading.Thread(target=self.children.reap, daemon=True).start()
-        main = self.start_main()
+        self.main = main = self.start_main()
+        threading.Thread(target=self.proxy.run, daemon=True).start()
         threading.Thread(target=self.accept, daemon=True).start()
         threading.Timer(SETTLE, self._ready).start()
         status = self.children.wait(main)
@@ -201,6 +233,7 @@ class Supervisor:
             time.sleep(0.01)
 
     def _ready(self):
+        self.settled = True
         if not self.over:
             self.tell(event="ready")
 
@@ -228,10 +261,14 @@ class Supervisor:
             for line in self.backlog:
                 wire.send(peer, b"J", line)
             self.backlog.clear()
+        if self.settled and not self.over:
+            self.tell(event="ready")
         while True:
             letter, data = wire.receive(peer)
             if letter == b"P":
-                self.network = json.loads(data)
+                update = json.loads(data)
+                self.network = update["policy"]
+                self.tell(event="policy-loaded", version=update["version"])
 
     # --- commands ---
 
@@ -256,9 +293,9 @@ class Supervisor:
         if ruleset is not None:
             self.ocsf("CONFIG:APPLYING [INFO] Applying Landlock filesystem sandbox [abi:V2 "
                       f"compat:{compat} ro:{len(self.read_only)} rw:{len(self.read_write)}]")
-            count = len(self.read_only) + len(self.read_write)
-            self.ocsf(f"CONFIG:BUILT [INFO] Landlock ruleset built [rules_applied:{count} "
-                      "skipped:0]")
+            skipped = len(self.read_only) + len(self.read_write) - self.applied
+            self.ocsf("CONFIG:BUILT [INFO] Landlock ruleset built [rules_applied:"
+                      f"{self.applied} skipped:{skipped}]")
         if terminal:
             master, slave = pty.openpty()
             fcntl.ioctl(slave, termios.TIOCSWINSZ,

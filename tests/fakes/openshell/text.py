@@ -65,6 +65,10 @@ def _pieces(line):
     for word in re.findall(r"\S+ *", line):
         found += [part for part in re.findall(r".*?(?:/+(?=[^\s/\d\"'.,:;)])|-(?=[^\s\d-])|$)",
                                               word) if part]
+    # Nothing breaks after what opens.
+    for index in range(len(found) - 2, -1, -1):
+        if found[index].rstrip()[-1] in "{([":
+            found[index:index + 2] = [found[index] + found[index + 1]]
     return found
 
 
