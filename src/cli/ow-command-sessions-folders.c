@@ -29,10 +29,11 @@ show_folders (OwFace       *face,
       g_print ("%s  %s\n", path, ow_json_get_bool (folder, "read_only", TRUE) ? "read-only"
                                                                               : "read-write");
     }
-  if (changes)
-    g_print (pending ? "A call runs; the sandbox is made again with these folders when it has "
-                       "ended. Shell state is lost then.\n"
-                     : "The session has these folders now. Its shell state was lost.\n");
+  if (changes && pending)
+    g_print ("A call runs; the sandbox is made again with these folders when it has ended. Shell "
+             "state is lost then.\n");
+  else if (changes)
+    g_print ("The session has these folders now. Where they are others, shell state was lost.\n");
   ow_face_finish (face, 0);
 }
 

@@ -159,6 +159,6 @@ ow_command_sessions (OwFace  *face,
   else if (g_strcmp0 (verb, "resume") == 0 && argc == 2)
     resume (face);
   else
-    ow_face_usage (face, "“sessions” takes “list”, or “show”, “folders”, “resume” or “delete” and a "
-                   "session.");
+    ow_face_usage (face, "“sessions” takes “list”, or “show”, “folders”, “resume” or “delete” and "
+                   "a session.");
 }

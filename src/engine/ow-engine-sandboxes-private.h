@@ -7,8 +7,8 @@
 
 /* What the commands about sandboxes share. */
 
-/* (transfer full) (nullable) the events of @session, at work or stored, without putting right what a
- * killed run left. */
+/* (transfer full) (nullable) the events of @session, at work or stored, without putting right what
+ * a killed run left. */
 OwEventList  *ow_engine_sandboxes_find_events (OwLocalEngine *self,
                                                const char    *session);
 /* Borrowed (nullable): @member of the last of @events (nullable) that has it. */

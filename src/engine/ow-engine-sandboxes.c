@@ -87,7 +87,8 @@ add_folders (OwLocalEngine *self,
       events = ow_engine_sandboxes_find_events (self, ow_json_get_string (item, "session", ""));
       folders = ow_engine_sandboxes_find_member (events, "folders");
       if (folders != NULL)
-        json_object_set_new (item, "folders", json_integer ((json_int_t) json_array_size (folders)));
+        json_object_set_new (item, "folders",
+                             json_integer ((json_int_t) json_array_size (folders)));
     }
 }
 

@@ -5,11 +5,11 @@
 
 #include <string.h>
 
-#include "base/ow-error.h"
 #include "base/ow-text.h"
 #include "config/ow-config.h"
 #include "openshell/ow-openshell.h"
 #include "sandbox/ow-openshell-labels.h"
+#include "sandbox/ow-reaper.h"
 #include "sandbox/ow-registry.h"
 
 typedef struct
@@ -106,6 +106,15 @@ add_of_gateway (Listing                  *listing,
   json_array_append_new (list, known);
 }
 
+static gboolean
+has_openshell (const json_t *list)
+{
+  for (size_t i = 0; i < json_array_size (list); i++)
+    if (strcmp (ow_json_get_string (json_array_get (list, i), "provider", ""), "openshell") == 0)
+      return TRUE;
+  return FALSE;
+}
+
 static void
 on_gateway (GObject      *source,
             GAsyncResult *result,
@@ -117,7 +126,8 @@ on_gateway (GObject      *source,
   g_autoptr (GError) error = NULL;
   g_autoptr (GPtrArray) sandboxes = ow_openshell_list_finish (OW_OPENSHELL (source), result, &error);
 
-  if (sandboxes == NULL)
+  /* Where nothing is run with it nothing is missing. */
+  if (sandboxes == NULL && (listing->all || has_openshell (list)))
     {
       g_autofree char *why = ow_text_from_bytes (error->message, -1);
 
@@ -126,15 +136,6 @@ on_gateway (GObject      *source,
   for (guint i = 0; sandboxes != NULL && i < sandboxes->len; i++)
     add_of_gateway (listing, list, g_ptr_array_index (sandboxes, i));
   g_task_return_pointer (task, json_incref (listing->result), (GDestroyNotify) json_decref);
-}
-
-static gboolean
-has_openshell (const json_t *list)
-{
-  for (size_t i = 0; i < json_array_size (list); i++)
-    if (strcmp (ow_json_get_string (json_array_get (list, i), "provider", ""), "openshell") == 0)
-      return TRUE;
-  return FALSE;
 }
 
 void
@@ -153,9 +154,8 @@ ow_sandbox_list_async (gboolean             all,
   listing->all = all;
   listing->result = json_pack ("{s:o}", "sandboxes", list);
   g_task_set_task_data (task, listing, (GDestroyNotify) listing_free);
-  /* Most machines have no OpenShell, and nothing is missing there. */
-  if (all || has_openshell (list))
-    openshell = ow_openshell_find (&error);
+  /* It may have some of ours that no entry is left of. */
+  openshell = ow_openshell_find (&error);
   if (openshell != NULL)
     {
       ow_openshell_list_async (openshell, OW_OPENSHELL_LABEL "=1", cancellable, on_gateway,
@@ -176,12 +176,30 @@ ow_sandbox_list_finish (GAsyncResult *result,
 
 /* --- taking away what is left --- */
 
-static gboolean
-has_id (const json_t *list,
-        const char   *id)
+typedef struct
 {
+  json_t *before; /* (owned) */
+  GError *error;  /* (owned) (nullable) */
+} Reaping;
+
+static void
+reaping_free (Reaping *reaping)
+{
+  json_decref (reaping->before);
+  g_clear_error (&reaping->error);
+  g_free (reaping);
+}
+
+/* An orphan of the gateway has no id, but a name. */
+static gboolean
+is_in (const json_t *list,
+       const json_t *item)
+{
+  const char *member = json_object_get (item, "id") != NULL ? "id" : "name";
+  const char *wanted = ow_json_get_string (item, member, "");
+
   for (size_t i = 0; i < json_array_size (list); i++)
-    if (strcmp (ow_json_get_string (json_array_get (list, i), "id", ""), id) == 0)
+    if (strcmp (ow_json_get_string (json_array_get (list, i), member, ""), wanted) == 0)
       return TRUE;
   return FALSE;
 }
@@ -191,36 +209,88 @@ keep (json_t     *kept,
       json_t     *item,
       const char *why)
 {
-  json_object_set_new (item, "why", json_string (why));
+  g_autofree char *text = ow_text_from_bytes (why, -1);
+
+  json_object_set_new (item, "why", json_string (text));
   json_array_append (kept, item);
 }
 
 /* New reference: what became of @before, of which @error (nullable) says what did not go. */
 static json_t *
 compare (const json_t *before,
+         const json_t *after,
          const GError *error)
 {
-  json_t *after = list_registry ();
   json_t *removed = json_array ();
   json_t *kept = json_array ();
 
   for (size_t i = 0; i < json_array_size (before); i++)
     {
-      json_t     *item = json_array_get (before, i);
-      const char *id = ow_json_get_string (item, "id", "");
-      gboolean    left = strcmp (ow_json_get_string (item, "state", ""), "left over") == 0;
+      json_t  *item = json_array_get (before, i);
+      gboolean left = strcmp (ow_json_get_string (item, "state", ""), "left over") == 0;
+      gboolean there = is_in (after, item);
 
-      if (!has_id (after, id) && left)
-        json_array_append (removed, item);
-      else if (!has_id (after, id))
-        continue; /* its owner took it down meanwhile */
-      else if (!left)
+      if (there && !left)
         keep (kept, item, "the program that owns it lives");
-      else
-        keep (kept, item, error != NULL ? error->message : "it was not possible to take it away");
+      else if (there)
+        keep (kept, item, error != NULL ? error->message : "it was not possible to remove it");
+      else if (left)
+        json_array_append (removed, item);
     }
-  json_decref (after);
   return json_pack ("{s:o, s:o}", "removed", removed, "kept", kept);
+}
+
+static void
+on_after (GObject      *source,
+          GAsyncResult *result,
+          gpointer      user_data)
+{
+  g_autoptr (GTask) task = user_data;
+  Reaping *reaping = g_task_get_task_data (task);
+  GError  *error = NULL;
+  json_t  *after = ow_sandbox_list_finish (result, &error);
+
+  if (after == NULL)
+    {
+      g_task_return_error (task, error);
+      return;
+    }
+  g_task_return_pointer (task, compare (json_object_get (reaping->before, "sandboxes"),
+                                        json_object_get (after, "sandboxes"), reaping->error),
+                         (GDestroyNotify) json_decref);
+  json_decref (after);
+}
+
+static void
+on_reaped (GObject      *source,
+           GAsyncResult *result,
+           gpointer      user_data)
+{
+  GTask *task = user_data;
+  Reaping *reaping = g_task_get_task_data (task);
+
+  ow_reaper_run_finish (result, NULL, NULL, &reaping->error);
+  ow_sandbox_list_async (FALSE, g_task_get_cancellable (task), on_after, task);
+}
+
+static void
+on_before (GObject      *source,
+           GAsyncResult *result,
+           gpointer      user_data)
+{
+  GTask *task = user_data;
+  Reaping *reaping = g_new0 (Reaping, 1);
+  GError  *error = NULL;
+
+  reaping->before = ow_sandbox_list_finish (result, &error);
+  g_task_set_task_data (task, reaping, (GDestroyNotify) reaping_free);
+  if (reaping->before != NULL)
+    {
+      ow_reaper_run_async (TRUE, g_task_get_cancellable (task), on_reaped, task);
+      return;
+    }
+  g_task_return_error (task, error);
+  g_object_unref (task);
 }
 
 void
@@ -228,14 +298,10 @@ ow_sandbox_list_reap_async (GCancellable        *cancellable,
                             GAsyncReadyCallback  callback,
                             gpointer             user_data)
 {
-  g_autoptr (GTask) task = g_task_new (NULL, cancellable, callback, user_data);
-  g_autoptr (GError) error = NULL;
-  json_t *before = list_registry ();
+  GTask *task = g_task_new (NULL, cancellable, callback, user_data);
 
   g_task_set_source_tag (task, ow_sandbox_list_reap_async);
-  ow_registry_reap (NULL, &error);
-  g_task_return_pointer (task, compare (before, error), (GDestroyNotify) json_decref);
-  json_decref (before);
+  ow_sandbox_list_async (FALSE, cancellable, on_before, task);
 }
 
 json_t *
