@@ -38,6 +38,13 @@ OwChannelLink *ow_channel_link_new  (const OwChannelLinkHandlers *handlers,
 void           ow_channel_link_open (OwChannelLink  *self,
                                      const OwAttach *attach,
                                      guint           hello_ms);
+/* The same without a live stream, by @attach's once_argv: ow-channel-once-private.h. */
+void           ow_channel_link_open_once (OwChannelLink  *self,
+                                          const OwAttach *attach,
+                                          guint           hello_ms);
+/* Before ow_channel_link_open(): what is said until then goes out blindly, behind initialize, and
+ * nothing can be said afterwards. Its end is told as broken, good or bad. */
+void           ow_channel_link_begin_batch (OwChannelLink *self);
 void           ow_channel_link_close (OwChannelLink *self);
 /* The runner's instance id; NULL before the hello. */
 const char    *ow_channel_link_get_instance   (OwChannelLink *self);

@@ -6,6 +6,7 @@
 #include "base/ow-error.h"
 #include "base/ow-source.h"
 #include "base/ow-text.h"
+#include "ow-channel-once-private.h"
 #include "ow-channel-stream-private.h"
 #include "config.h"
 
@@ -28,6 +29,8 @@ struct _OwChannelLink
   OwChannelLinkHandlers handlers;
   gpointer              user_data;
   LinkState             state;
+  OwChannelOnce        *once;         /* (owned) (nullable) does all instead */
+  GByteArray           *batch;        /* (owned) (nullable) all that is said, before it is open */
   OwChannelStream      *stream;       /* (owned) */
   OwMcpClient          *client;       /* (owned) */
   GHashTable           *requests;     /* (owned) id → LinkRequest */
@@ -117,7 +120,10 @@ ow_channel_link_on_write (const char *line,
 {
   OwChannelLink *self = user_data;
 
-  if (self->state == LINK_CLOSED || self->state == LINK_HELLO || self->state == LINK_NEW)
+  if (self->batch != NULL && self->state == LINK_NEW)
+    g_byte_array_append (self->batch, (const guint8 *) line, (guint) length);
+  if (self->batch != NULL || self->state == LINK_CLOSED || self->state == LINK_HELLO
+      || self->state == LINK_NEW)
     return;
   if (!ow_channel_stream_write (self->stream, line, length))
     ow_channel_link_fail_soon (self, "it does not read what is sent to it");
@@ -185,7 +191,8 @@ ow_channel_link_initialized (json_t *result,
                            "Install the programs of one version together");
       return;
     }
-  ow_channel_link_notify (self, OW_MCP_INITIALIZED, NULL);
+  if (self->batch == NULL)
+    ow_channel_link_notify (self, OW_MCP_INITIALIZED, NULL);
   if (self->state != LINK_INITIALIZING)
     return;
   self->state = LINK_READY;
@@ -195,6 +202,18 @@ ow_channel_link_initialized (json_t *result,
     self->keep_alive = ow_source_timeout (MAX (1, self->keep_alive_ms / 2),
                                           ow_channel_link_keep_alive, self, NULL);
   self->handlers.ready (self, NULL, self->user_data);
+}
+
+static void
+ow_channel_link_initialize (OwChannelLink *self)
+{
+  ow_channel_link_request (self, OW_MCP_INITIALIZE,
+                           json_pack ("{s:s, s:{}, s:{s:s, s:s}}",
+                                      "protocolVersion", OW_MCP_PROTOCOL_VERSION,
+                                      "capabilities",
+                                      "clientInfo", "name", "openworker",
+                                      "version", OW_VERSION),
+                           ow_channel_link_initialized, self);
 }
 
 static void
@@ -226,13 +245,8 @@ ow_channel_link_hello (OwChannelLink *self,
   self->banners = ow_mcp_client_get_violations (self->client);
   ow_channel_stream_accept (self->stream);
   self->state = LINK_INITIALIZING;
-  ow_channel_link_request (self, OW_MCP_INITIALIZE,
-                           json_pack ("{s:s, s:{}, s:{s:s, s:s}}",
-                                      "protocolVersion", OW_MCP_PROTOCOL_VERSION,
-                                      "capabilities",
-                                      "clientInfo", "name", "openworker",
-                                      "version", OW_VERSION),
-                           ow_channel_link_initialized, self);
+  if (self->batch == NULL)
+    ow_channel_link_initialize (self);
 }
 
 static void
@@ -309,6 +323,29 @@ ow_channel_link_open (OwChannelLink  *self,
       return;
     }
   self->deadline = ow_source_timeout (hello_ms, ow_channel_link_too_late, self, NULL);
+  if (self->batch == NULL)
+    return;
+  ow_channel_stream_write (self->stream, (const char *) self->batch->data, self->batch->len);
+  ow_channel_stream_shut (self->stream);
+}
+
+void
+ow_channel_link_begin_batch (OwChannelLink *self)
+{
+  g_return_if_fail (self->state == LINK_NEW && self->batch == NULL);
+  self->batch = g_byte_array_new ();
+  ow_channel_link_initialize (self);
+  ow_channel_link_notify (self, OW_MCP_INITIALIZED, NULL);
+}
+
+void
+ow_channel_link_open_once (OwChannelLink  *self,
+                           const OwAttach *attach,
+                           guint           hello_ms)
+{
+  g_return_if_fail (self->state == LINK_NEW && self->once == NULL);
+  self->once = ow_channel_once_new (self, &self->handlers, self->user_data);
+  ow_channel_once_open (self->once, attach, hello_ms);
 }
 
 void
@@ -320,18 +357,22 @@ ow_channel_link_close (OwChannelLink *self)
   ow_source_clear (&self->deadline);
   ow_source_clear (&self->keep_alive);
   ow_channel_stream_close (self->stream);
+  if (self->once != NULL)
+    ow_channel_once_close (self->once);
 }
 
 const char *
 ow_channel_link_get_complaint (OwChannelLink *self)
 {
+  if (self->once != NULL)
+    return ow_channel_once_get_complaint (self->once);
   return ow_channel_stream_get_complaint (self->stream);
 }
 
 const char *
 ow_channel_link_get_instance (OwChannelLink *self)
 {
-  return self->instance;
+  return self->once != NULL ? ow_channel_once_get_instance (self->once) : self->instance;
 }
 
 guint
@@ -339,6 +380,8 @@ ow_channel_link_get_violations (OwChannelLink *self)
 {
   guint violations = ow_mcp_client_get_violations (self->client);
 
+  if (self->once != NULL)
+    return ow_channel_once_get_violations (self->once);
   /* Before the hello it is the relay that speaks, and nothing is acted upon. */
   if (self->instance == NULL)
     return self->violations;
@@ -364,8 +407,11 @@ ow_channel_link_request (OwChannelLink *self,
                          OwMcpReplyFunc reply,
                          gpointer       user_data)
 {
-  LinkRequest *request = g_new0 (LinkRequest, 1);
+  LinkRequest *request;
 
+  if (self->once != NULL)
+    return ow_channel_once_request (self->once, method, params, reply, user_data);
+  request = g_new0 (LinkRequest, 1);
   request->link = self;
   request->reply = reply;
   request->user_data = user_data;
@@ -385,6 +431,11 @@ void
 ow_channel_link_forget (OwChannelLink *self,
                         json_int_t     id)
 {
+  if (self->once != NULL)
+    {
+      ow_channel_once_forget (self->once, id);
+      return;
+    }
   ow_mcp_client_cancel (self->client, id, false, NULL);
   g_hash_table_remove (self->requests, &id);
 }
@@ -394,7 +445,10 @@ ow_channel_link_notify (OwChannelLink *self,
                         const char    *method,
                         json_t        *params)
 {
-  ow_mcp_client_notify (self->client, method, params);
+  if (self->once != NULL)
+    ow_channel_once_notify (self->once, method, params);
+  else
+    ow_mcp_client_notify (self->client, method, params);
 }
 
 static void
@@ -411,6 +465,8 @@ ow_channel_link_finalize (GObject *object)
 {
   OwChannelLink *self = OW_CHANNEL_LINK (object);
 
+  ow_channel_once_free (self->once);
+  g_clear_pointer (&self->batch, g_byte_array_unref);
   ow_mcp_client_free (self->client);
   g_hash_table_unref (self->requests);
   g_object_unref (self->stream);

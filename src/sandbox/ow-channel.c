@@ -47,6 +47,7 @@ struct _OwChannel
   guint          failures;         /* attaches that failed since one last held */
   gint64         failing_us;       /* since when */
   char          *complaint;        /* (owned) (nullable) of the last that failed or broke */
+  gboolean       once;             /* attach by once_argv */
   GSource       *tick;             /* (owned) (nullable) */
   OwSilence      silence;
   gboolean       pinging;
@@ -416,13 +417,34 @@ ow_channel_try_on (OwChannel  *self,
     g_signal_emit (self, signals[SIGNAL_UNREACHED], 0, self->complaint);
 }
 
+/* A stream that says nothing may be one that this relay cannot carry; a command of its own for
+ * each thing said is another way, and when that fails as well the first one is tried again.
+ * TRUE: there is another way now. */
+static gboolean
+ow_channel_change_way (OwChannel    *self,
+                       const GError *error)
+{
+  gboolean mute = g_error_matches (error, OW_ERROR, OW_ERROR_TIMED_OUT)
+                  && ow_channel_link_get_instance (self->next) == NULL;
+  gboolean was_once = self->once;
+
+  self->once = !was_once && mute && self->attach->once_argv != NULL;
+  if (self->once)
+    g_debug ("no live stream to the runner (%s): going on with single commands", error->message);
+  return self->once;
+}
+
 static void
 ow_channel_attach_failed (OwChannel    *self,
                           const GError *error)
 {
+  gboolean other_way = ow_channel_change_way (self, error);
+
   ow_channel_keep_complaint (self, self->next);
   ow_channel_drop_link (self, &self->next);
-  if (self->state == CHANNEL_CONNECTING)
+  if (self->state == CHANNEL_CONNECTING && other_way)
+    ow_channel_attach (self);
+  else if (self->state == CHANNEL_CONNECTING)
     ow_channel_fail_connect (self, g_error_copy (error));
   else if (g_error_matches (error, OW_ERROR, OW_ERROR_REFUSED)
            || g_error_matches (error, OW_ERROR, OW_ERROR_DATA))
@@ -531,8 +553,10 @@ ow_channel_attach (OwChannel *self)
   };
 
   self->next = ow_channel_link_new (&handlers, self);
-  ow_channel_link_open (self->next, self->attach,
-                        self->times.hello_ms);
+  if (self->once)
+    ow_channel_link_open_once (self->next, self->attach, self->times.hello_ms);
+  else
+    ow_channel_link_open (self->next, self->attach, self->times.hello_ms);
 }
 
 /* --- silence --- */
@@ -613,6 +637,12 @@ const char *
 ow_channel_get_instance (OwChannel *self)
 {
   return self->instance;
+}
+
+gboolean
+ow_channel_is_once (OwChannel *self)
+{
+  return self->once;
 }
 
 const char *

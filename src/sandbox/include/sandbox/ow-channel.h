@@ -42,6 +42,8 @@ void       ow_channel_connect_async  (OwChannel *self, GCancellable *cancellable
                                       GAsyncReadyCallback callback, gpointer user_data);
 gboolean   ow_channel_connect_finish (OwChannel *self, GAsyncResult *result, GError **error);
 const char *ow_channel_get_instance  (OwChannel *self); /* NULL before connect */
+/* Whether no live stream came about, so that each thing said is a command of its own. */
+gboolean   ow_channel_is_once        (OwChannel *self);
 /* What the process that relays to the runner said of the latest attach that failed or broke: its
  * stderr, or what came on stdout before the runner did. At most 16 KiB of valid UTF-8, escape
  * sequences and all; "" when nothing. Borrowed until the next turn of the main loop. */
