@@ -285,7 +285,8 @@ ow_channel_link_on_received (const char *data,
                              gsize       length,
                              gpointer    user_data)
 {
-  OwChannelLink *self = user_data;
+  /* What a message leads to may let go of the link. */
+  g_autoptr (OwChannelLink) self = g_object_ref (user_data);
   char error[OW_WIRE_ERROR_SIZE] = "";
 
   if (!ow_mcp_client_feed (self->client, data, length, error))
