@@ -136,8 +136,7 @@ ow_http_exchange_end (OwHttpExchange *exchange,
 }
 
 static gboolean
-on_cancelled (GCancellable *cancellable,
-              gpointer      user_data)
+on_cancelled (gpointer user_data)
 {
   OwHttpExchange *exchange = user_data;
   GError *error = NULL;
@@ -155,7 +154,7 @@ ow_http_exchange_is_over (OwHttpExchange *exchange)
                                                      : NULL;
 
   if (!exchange->ended && g_cancellable_is_cancelled (cancellable))
-    on_cancelled (cancellable, exchange);
+    on_cancelled (exchange);
   return exchange->ended;
 }
 
@@ -412,7 +411,6 @@ ow_http_exchange_start (GTask                *task,
                         gpointer              data_user)
 {
   OwHttpExchange *exchange = g_rc_box_new0 (OwHttpExchange);
-  GCancellable *cancellable = g_task_get_cancellable (task);
   gboolean loopback = ow_http_request_is_loopback (uri);
 
   exchange->task = g_object_ref (task);
@@ -440,14 +438,11 @@ ow_http_exchange_start (GTask                *task,
   ow_http_exchange_enter (exchange, OW_HTTP_CONNECTING);
   if (exchange->total_ms > 0)
     exchange->total = watch (exchange, exchange->total_ms, on_total_late);
-  if (cancellable != NULL)
-    {
-      exchange->cancelled = g_cancellable_source_new (cancellable);
-      g_source_set_priority (exchange->cancelled, G_PRIORITY_HIGH);
-      g_source_set_callback (exchange->cancelled, G_SOURCE_FUNC (on_cancelled),
-                             g_rc_box_acquire (exchange), ow_http_exchange_unref);
-      g_source_attach (exchange->cancelled, g_task_get_context (task));
-    }
+  exchange->cancelled = ow_source_cancelled (g_task_get_cancellable (task), on_cancelled,
+                                             g_rc_box_acquire (exchange),
+                                             ow_http_exchange_unref);
+  if (exchange->cancelled != NULL)
+    g_source_set_priority (exchange->cancelled, G_PRIORITY_HIGH);
   exchange->busy = TRUE;
   soup_session_send_async (exchange->session, exchange->message, G_PRIORITY_DEFAULT,
                            exchange->stop, on_sent, g_rc_box_acquire (exchange));

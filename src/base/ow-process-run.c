@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include "base/ow-error.h"
+#include "base/ow-source.h"
 
 #define CHUNK_BYTES 65536
 /* How long output is waited for after the child's own end: something that left its
@@ -184,8 +185,7 @@ on_deadline (gpointer user_data)
 }
 
 static gboolean
-on_cancelled (GCancellable *cancellable,
-              gpointer      user_data)
+on_cancelled (gpointer user_data)
 {
   Run *run = user_data;
 
@@ -197,7 +197,6 @@ static void
 watch (Run *run)
 {
   GMainContext *context = g_task_get_context (run->task);
-  GCancellable *cancellable = g_task_get_cancellable (run->task);
 
   if (run->deadline_ms > 0)
     {
@@ -205,12 +204,8 @@ watch (Run *run)
       g_source_set_callback (run->deadline, on_deadline, run, NULL);
       g_source_attach (run->deadline, context);
     }
-  if (cancellable != NULL)
-    {
-      run->cancelled = g_cancellable_source_new (cancellable);
-      g_source_set_callback (run->cancelled, G_SOURCE_FUNC (on_cancelled), run, NULL);
-      g_source_attach (run->cancelled, context);
-    }
+  run->cancelled = ow_source_cancelled (g_task_get_cancellable (run->task), on_cancelled, run,
+                                        NULL);
 }
 
 void

@@ -197,8 +197,7 @@ on_deadline (gpointer user_data)
 }
 
 static gboolean
-on_cancelled (GCancellable *cancellable,
-              gpointer      user_data)
+on_cancelled (gpointer user_data)
 {
   GTask *task = user_data;
   Job *job = g_task_get_task_data (task);
@@ -420,16 +419,10 @@ watch (GTask *task,
        guint  ms)
 {
   Job *job = g_task_get_task_data (task);
-  GCancellable *cancellable = g_task_get_cancellable (task);
 
   job->deadline = ow_source_timeout (ms, on_deadline, g_object_ref (task), g_object_unref);
-  if (cancellable == NULL)
-    return;
-
-  job->cancelled = g_cancellable_source_new (cancellable);
-  g_source_set_callback (job->cancelled, G_SOURCE_FUNC (on_cancelled), g_object_ref (task),
-                         g_object_unref);
-  g_source_attach (job->cancelled, g_main_context_get_thread_default ());
+  job->cancelled = ow_source_cancelled (g_task_get_cancellable (task), on_cancelled,
+                                        g_object_ref (task), g_object_unref);
 }
 
 static void

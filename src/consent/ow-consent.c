@@ -282,8 +282,7 @@ on_timeout (gpointer user_data)
 }
 
 static gboolean
-on_cancelled (GCancellable *cancellable,
-              gpointer      user_data)
+on_cancelled (gpointer user_data)
 {
   OwConsentPending *pending = user_data;
   OwConsent *self = g_task_get_source_object (pending->task);
@@ -309,13 +308,8 @@ start_deadline (OwConsent        *self,
 static void
 watch_cancellable (OwConsentPending *pending)
 {
-  GCancellable *cancellable = g_task_get_cancellable (pending->task);
-
-  if (cancellable == NULL)
-    return;
-  pending->cancelled = g_cancellable_source_new (cancellable);
-  g_source_set_callback (pending->cancelled, G_SOURCE_FUNC (on_cancelled), pending, NULL);
-  g_source_attach (pending->cancelled, g_task_get_context (pending->task));
+  pending->cancelled = ow_source_cancelled (g_task_get_cancellable (pending->task), on_cancelled,
+                                            pending, NULL);
 }
 
 /* Deadlines run while somebody is there; where nobody is and nothing parks, nothing waits. */

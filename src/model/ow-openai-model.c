@@ -227,8 +227,7 @@ on_wait_over (gpointer user_data)
 }
 
 static gboolean
-on_wait_stopped (GCancellable *cancellable,
-                 gpointer      user_data)
+on_wait_stopped (gpointer user_data)
 {
   g_autoptr (GTask) task = g_object_ref (user_data);
 
@@ -244,7 +243,6 @@ wait_and_try_again (GTask  *task,
 {
   Completion *completion = g_task_get_task_data (task);
   const OwOpenaiTiming *timing = &completion->model->timing;
-  GCancellable *cancellable = g_task_get_cancellable (task);
   guint  ms = ow_openai_retry_wait_ms (completion->tries, after_ms, timing->retry_base,
                                        g_random_double ());
   gint64 passed = (g_get_monotonic_time () - completion->started) / 1000;
@@ -252,13 +250,8 @@ wait_and_try_again (GTask  *task,
   if (completion->tries >= timing->max_tries || passed + ms > timing->retry_total)
     return FALSE;
   completion->wait = ow_source_timeout (ms, on_wait_over, g_object_ref (task), g_object_unref);
-  if (cancellable != NULL)
-    {
-      completion->stop = g_cancellable_source_new (cancellable);
-      g_source_set_callback (completion->stop, G_SOURCE_FUNC (on_wait_stopped),
-                             g_object_ref (task), g_object_unref);
-      g_source_attach (completion->stop, g_task_get_context (task));
-    }
+  completion->stop = ow_source_cancelled (g_task_get_cancellable (task), on_wait_stopped,
+                                          g_object_ref (task), g_object_unref);
   return TRUE;
 }
 

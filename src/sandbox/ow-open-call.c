@@ -43,11 +43,7 @@ struct _OwOpenCall {
 static void
 ow_open_call_release (OwOpenCall *self)
 {
-  if (self->cancelled != NULL)
-    {
-      g_source_destroy (self->cancelled);
-      g_clear_pointer (&self->cancelled, g_source_unref);
-    }
+  ow_source_clear (&self->cancelled);
   ow_source_clear (&self->deadline);
   ow_open_call_unlink (self);
 }
@@ -320,8 +316,7 @@ ow_open_call_stop (OwOpenCall *self,
 }
 
 static gboolean
-ow_open_call_on_cancelled (GCancellable *cancellable,
-                           gpointer      user_data)
+ow_open_call_on_cancelled (gpointer user_data)
 {
   OwOpenCall *self = user_data;
 
@@ -387,7 +382,6 @@ ow_open_call_new (const OwOpenCallRequest  *request,
                   gpointer                  user_data)
 {
   OwOpenCall *self = g_new0 (OwOpenCall, 1);
-  GCancellable *cancellable = g_task_get_cancellable (task);
 
   self->id = g_strdup (request->id);
   self->tool = g_strdup (request->tool);
@@ -397,14 +391,9 @@ ow_open_call_new (const OwOpenCallRequest  *request,
   self->task = task;
   self->handlers = handlers;
   self->user_data = user_data;
-  if (cancellable != NULL)
-    {
-      /* A source and not the signal: ending inside the signal would wait for itself. */
-      self->cancelled = g_cancellable_source_new (cancellable);
-      g_source_set_callback (self->cancelled, G_SOURCE_FUNC (ow_open_call_on_cancelled),
-                             self, NULL);
-      g_source_attach (self->cancelled, g_main_context_get_thread_default ());
-    }
+  /* A source and not the signal: ending inside the signal would wait for itself. */
+  self->cancelled = ow_source_cancelled (g_task_get_cancellable (task),
+                                         ow_open_call_on_cancelled, self, NULL);
   /* exec is what a person started in a terminal: it may take as long as it takes. */
   if (!g_str_equal (self->tool, "exec"))
     self->deadline = ow_source_timeout (handlers->call_ms, ow_open_call_too_long, self, NULL);
