@@ -13,9 +13,12 @@
 
 #define OK "HTTP/1.1 200 OK\r\n"
 #define SHORT_MS 200
-/* What must be over at once, or soon after a short deadline, has this long. */
-#define SOON_MS  5000
 #define LONG_MS  60000
+/* What must be over at once, or soon after a short deadline, has this long: on a machine under
+ * load it can take seconds. It is well before what is not to be waited for, LONG_MS. */
+#define SOON_MS  30000
+/* An answer that says no is waited for by the client's own measure at most: 10 s. */
+#define REFUSAL_MS 9500
 
 static const OwHttpRequest patient = {
   .method = "GET", .connect_ms = LONG_MS, .first_byte_ms = LONG_MS, .idle_ms = LONG_MS,
@@ -375,7 +378,7 @@ test_endless_refusals (gboolean in_thread)
       g_autoptr (Trial) trial = try_at (server, &patient, 0, in_thread);
 
       g_assert_no_error (trial->error);
-      g_assert_cmpint (trial->took_ms, <, SOON_MS);
+      g_assert_cmpint (trial->took_ms, <, REFUSAL_MS);
       g_assert_cmpuint (trial->answer->status, ==, statuses[i]);
       g_assert_cmpstr (trial->answer->retry_after, ==, "3");
       g_assert_cmpuint (server_count (server), ==, 1);
@@ -399,7 +402,7 @@ test_silent_refusals (gboolean in_thread)
       request.total_ms = i == 1 ? SHORT_MS : 0;
       trial = try_at (server, &request, 0, in_thread);
       g_assert_no_error (trial->error);
-      g_assert_cmpint (trial->took_ms, <, SOON_MS);
+      g_assert_cmpint (trial->took_ms, <, REFUSAL_MS);
       g_assert_cmpuint (trial->answer->status, ==, 429);
       g_assert_cmpmem (g_bytes_get_data (trial->answer->error_body, NULL),
                        g_bytes_get_size (trial->answer->error_body), "slow", 4);
