@@ -19,12 +19,14 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from common import build, skips, tap  # noqa: E402
-from common.tree import ROOT          # noqa: E402
+from common import build, last_words, skips, tap  # noqa: E402
+from common.tree import ROOT                      # noqa: E402
 
 SUITES = ["style", "unit", "layers", "sanitizers", "contract", "integration", "guards"]
 LONG_SUITES = ["fuzz"]
 ILLEGAL_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+# Where all fails, what the first few tests said is enough.
+LAST_WORDS_LINES = 600
 FUZZ_SECONDS = int(os.environ.get("OPENWORKER_FUZZ_SECONDS", "3600"))
 
 
@@ -86,8 +88,10 @@ def run_meson(name, directory, suites, env=None):
     for line in (junit.parent / "testlog.json").read_text(encoding="utf-8").splitlines():
         test = json.loads(line)
         program = test["name"].split(" / ")[-1].split(":")[-1].strip()
-        if test["result"] not in ("OK", "SKIP", "EXPECTEDFAIL") and not any(
-                failed.startswith(f"{name}:{program}/") for failed in counts.failed):
+        if test["result"] in ("OK", "SKIP", "EXPECTEDFAIL"):
+            continue
+        counts.last_words += last_words.of(test)
+        if not any(failed.startswith(f"{name}:{program}/") for failed in counts.failed):
             counts.failed.append(f"{name}:{program} ({test['result']})")
     if status != 0 and not counts.failed:
         counts.failed.append(f"{name}:meson test (exit {status})")
@@ -217,6 +221,8 @@ def main():
     # failure like another: the list in the docs must stay true.
     for problem in skips.compare(total.skipped, total.passed + total.failed, options.long):
         total.failed.append(f"skips:{problem}")
+    for line in total.last_words[:LAST_WORDS_LINES]:
+        print(f"  {line}")
     for name in total.failed:
         print(f"FAILED {name}")
     print(f"took {time.monotonic() - begun:.0f} s")

@@ -14,11 +14,13 @@ class Counts:
     passed: list = field(default_factory=list)
     failed: list = field(default_factory=list)
     skipped: list = field(default_factory=list)
+    last_words: list = field(default_factory=list)  # lines on those that failed
 
     def add(self, other):
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
+        self.last_words += other.last_words
 
 
 class Writer:
