@@ -55,9 +55,10 @@ ow_openshell_allow_async (OwOpenshell         *self,
   OwOpenshellCall call = { .arguments = remove ? removing : adding, .answer = on_allow,
                            .what = remove ? WHAT_REMOVE : WHAT_ALLOW,
                            .deadline_ms = OW_OPENSHELL_ALLOW_MS };
-  g_autoptr (GTask) task = g_task_new (self, cancellable, callback, user_data);
+  g_autoptr (GTask) task =
+    ow_openshell_call_task (self, ow_openshell_allow_async, cancellable, callback,
+                            user_data);
 
-  g_task_set_source_tag (task, ow_openshell_allow_async);
   if (!ow_openshell_call_check_name (task, call.what, name))
     return;
   if (!is_host (host) || port == 0)

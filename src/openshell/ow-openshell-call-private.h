@@ -42,12 +42,16 @@ typedef struct {
 /* `policy update --wait`, of which 1 to 9 s were measured. */
 #define OW_OPENSHELL_ALLOW_MS   30000
 
-/* Runs @call for @task, whose source object is an OwOpenshell. (transfer full) @task */
-void    ow_openshell_call_run (GTask *task, const OwOpenshellCall *call);
+/* A task that reports a cancelled call as this room's error and not as GIO's. */
+GTask  *ow_openshell_call_task        (OwOpenshell *self, gpointer tag, GCancellable *cancellable,
+                                       GAsyncReadyCallback callback, gpointer user_data);
+/* Runs @call for @task. (transfer full) @task */
+void    ow_openshell_call_run         (GTask *task, const OwOpenshellCall *call);
 
-/* An error of the three parts for @fault; @detail (nullable) is plain text of the command. */
-GError *ow_openshell_call_error       (const char *what, OwOpenshellFault fault,
-                                       const char *detail);
+/* An error of the three parts for @fault; @note (nullable) is a fact of ours about it. */
+GError *ow_openshell_call_error       (const char *what, OwOpenshellFault fault, const char *note);
+/* The same with the command's own words, plain text. */
+GError *ow_openshell_call_error_said  (const char *what, OwOpenshellFault fault, const char *said);
 /* The error that @answer's stderr tells. */
 GError *ow_openshell_call_error_of    (const char *what, const OwOpenshellAnswer *answer);
 /* Whether the command failed by its status or by an error that it wrote all the same. */

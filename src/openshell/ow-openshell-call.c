@@ -3,7 +3,9 @@
 
 #include "ow-openshell-call-private.h"
 
+#include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "base/ow-error.h"
@@ -35,22 +37,38 @@ call_free (gpointer data)
   g_free (call);
 }
 
-GError *
-ow_openshell_call_error (const char       *what,
-                         OwOpenshellFault  fault,
-                         const char       *detail)
+static GError *
+make_error (const char       *what,
+            OwOpenshellFault  fault,
+            const char       *introduction,
+            const char       *detail)
 {
   g_autoptr (GError) parts = NULL;
-  g_autofree char *cut = detail != NULL ? ow_text_shorten (detail, DETAIL_CHARS, TRUE) : NULL;
+  g_autofree char *cut = ow_text_shorten (detail != NULL ? detail : "", DETAIL_CHARS, TRUE);
   g_autofree char *why = NULL;
 
-  /* What it said itself tells more than the class does, but not who said it. */
-  if (cut != NULL && *cut != '\0')
-    why = g_strdup_printf ("%s (openshell said: %s)", ow_openshell_fault_why (fault), cut);
+  if (*cut != '\0')
+    why = g_strdup_printf ("%s (%s%s)", ow_openshell_fault_why (fault), introduction, cut);
   ow_error_set (&parts, OW_ERROR_FAILED, what,
                 why != NULL ? why : ow_openshell_fault_why (fault),
                 ow_openshell_fault_next (fault));
   return g_error_new_literal (OW_OPENSHELL_ERROR, (int) fault, parts->message);
+}
+
+GError *
+ow_openshell_call_error (const char       *what,
+                         OwOpenshellFault  fault,
+                         const char       *note)
+{
+  return make_error (what, fault, "", note);
+}
+
+GError *
+ow_openshell_call_error_said (const char       *what,
+                              OwOpenshellFault  fault,
+                              const char       *said)
+{
+  return make_error (what, fault, "openshell said: ", said);
 }
 
 GError *
@@ -59,18 +77,19 @@ ow_openshell_call_error_of (const char              *what,
 {
   g_autofree char *plain = ow_openshell_text_plain (answer->errors,
                                                     (gssize) answer->errors_length);
+  OwOpenshellFault fault = ow_openshell_fault_of_text (answer->errors);
+  g_autofree char *nothing = NULL;
 
-  if (*plain == '\0')
-    {
-      g_autofree char *nothing = answer->status < 0
-        ? g_strdup ("nothing; a signal ended it")
-        : g_strdup_printf ("nothing; it ended with status %d", answer->status);
+  /* What a shell and the kernel say of a program that is not there or cannot be run. */
+  if (fault == OW_OPENSHELL_FAULT_OTHER && (answer->status == 127 || answer->status == 126))
+    fault = OW_OPENSHELL_FAULT_NOT_INSTALLED;
+  if (*plain != '\0')
+    return ow_openshell_call_error_said (what, fault, plain);
 
-      return ow_openshell_call_error (what, answer->status == 127 ?
-                                      OW_OPENSHELL_FAULT_NOT_INSTALLED : OW_OPENSHELL_FAULT_OTHER,
-                                      nothing);
-    }
-  return ow_openshell_call_error (what, ow_openshell_fault_of_text (answer->errors), plain);
+  nothing = answer->status < 0 ? g_strdup ("it was killed and said nothing")
+                               : g_strdup_printf ("it said nothing and ended with status %d",
+                                                  answer->status);
+  return ow_openshell_call_error (what, fault, nothing);
 }
 
 gboolean
@@ -99,10 +118,9 @@ ow_openshell_call_json (const char               *what,
   if (value == NULL)
     {
       g_autofree char *visible = ow_text_visible (reason);
-      GError *failed = ow_openshell_call_error (what, OW_OPENSHELL_FAULT_UNREADABLE, NULL);
 
-      g_propagate_prefixed_error (error, failed, "%s: ", visible);
-      g_clear_pointer (&visible, g_free);
+      g_propagate_error (error, ow_openshell_call_error (what, OW_OPENSHELL_FAULT_UNREADABLE,
+                                                         visible));
     }
   return value;
 }
@@ -116,7 +134,7 @@ ow_openshell_call_check_name (GTask      *task,
     return TRUE;
 
   g_task_return_error (task, ow_openshell_call_error (what, OW_OPENSHELL_FAULT_INVALID,
-                                                      NULL));
+                                                      "it is no sandbox's name"));
   return FALSE;
 }
 
@@ -166,12 +184,26 @@ explain_no_answer (Call   *call,
     }
   if (g_error_matches (cause, OW_ERROR, OW_ERROR_TIMED_OUT))
     {
-      g_autofree char *seconds = g_strdup_printf ("nothing within %u seconds",
-                                                  (call->deadline_ms + 999) / 1000);
+      g_autofree char *seconds = g_strdup_printf ("for %u.%u seconds", call->deadline_ms / 1000,
+                                                  call->deadline_ms % 1000 / 100);
 
       return ow_openshell_call_error (call->what, OW_OPENSHELL_FAULT_NO_ANSWER, seconds);
     }
   return ow_openshell_call_error (call->what, OW_OPENSHELL_FAULT_NOT_INSTALLED, cause->message);
+}
+
+/* With a NUL behind it; those inside stay. */
+static char *
+copy_bytes (GBytes *bytes,
+            gsize  *length)
+{
+  const char *data = g_bytes_get_data (bytes, length);
+  char *copy = g_malloc (*length + 1);
+
+  if (*length > 0)
+    memcpy (copy, data, *length);
+  copy[*length] = '\0';
+  return copy;
 }
 
 static void
@@ -189,26 +221,41 @@ on_run (GObject      *object,
 
   if (run == NULL)
     {
-      GError *error = explain_no_answer (call, reason);
-
-      /* The task would report a plain cancellation in place of ours. */
-      g_task_set_check_cancellable (task, FALSE);
-      g_task_return_error (task, error);
+      g_task_return_error (task, explain_no_answer (call, reason));
       return;
     }
 
   if (call->progress != NULL && call->line->len > 0)
     tell_line (call);
   answer.status = WIFEXITED (run->status) ? WEXITSTATUS (run->status) : -1;
-  answer.output_length = g_bytes_get_size (run->output);
-  answer.errors_length = g_bytes_get_size (run->error_output);
-  output = g_strndup (g_bytes_get_data (run->output, NULL), answer.output_length);
-  errors = g_strndup (g_bytes_get_data (run->error_output, NULL), answer.errors_length);
+  output = copy_bytes (run->output, &answer.output_length);
+  errors = copy_bytes (run->error_output, &answer.errors_length);
   answer.output = output;
   answer.errors = errors;
   answer.cut = run->cut;
   answer.elapsed_ms = (guint64) (g_get_monotonic_time () - call->begun) / 1000;
   call->answer (task, &answer);
+}
+
+GTask *
+ow_openshell_call_task (OwOpenshell         *self,
+                        gpointer             tag,
+                        GCancellable        *cancellable,
+                        GAsyncReadyCallback  callback,
+                        gpointer             user_data)
+{
+  GTask *task = g_task_new (self, cancellable, callback, user_data);
+
+  g_task_set_source_tag (task, tag);
+  g_task_set_check_cancellable (task, FALSE);
+  return task;
+}
+
+/* The command does not outlive the program: one that hangs would hang for ever. */
+static void
+die_with_parent (gpointer user_data)
+{
+  prctl (PR_SET_PDEATHSIG, SIGKILL);
 }
 
 void
@@ -227,6 +274,7 @@ ow_openshell_call_run (GTask                 *task,
   call->line = g_string_new (NULL);
   call->begun = g_get_monotonic_time ();
   call->deadline_ms = asked->deadline_ms;
+  /* Replaces that of a call before it, which is over. */
   g_task_set_task_data (task, call, call_free);
 
   g_ptr_array_add (argv, (gpointer) ow_openshell_get_program (self));
@@ -235,6 +283,7 @@ ow_openshell_call_run (GTask                 *task,
   g_ptr_array_add (argv, NULL);
   options.argv = (const char * const *) argv->pdata;
   options.envp = ow_openshell_get_environment (self);
+  options.child_setup = die_with_parent;
   if (call->progress != NULL)
     {
       options.output_func = on_output;

@@ -92,10 +92,10 @@ ow_openshell_create_async (OwOpenshell             *self,
   OwOpenshellCall call = { .what = WHAT_CREATE, .answer = on_create, .progress = progress,
                            .progress_data = progress_data,
                            .deadline_ms = OW_OPENSHELL_CREATE_MS };
-  g_autoptr (GTask) task = g_task_new (self, cancellable, callback, user_data);
+  g_autoptr (GTask) task =
+    ow_openshell_call_task (self, ow_openshell_create_async, cancellable, callback,
+                            user_data);
   const char *refused = refuse_spec (spec);
-
-  g_task_set_source_tag (task, ow_openshell_create_async);
   if (refused != NULL)
     {
       g_task_return_error (task, ow_openshell_call_error (WHAT_CREATE, OW_OPENSHELL_FAULT_INVALID,

@@ -118,10 +118,10 @@ ow_openshell_exec_async (OwOpenshell         *self,
   OwOpenshellCall call = { .arguments = (const char * const *) arguments, .what = WHAT_EXEC,
                            .answer = on_exec, .deadline_ms = seconds * 1000 + GRACE_MS,
                            .cap = OUTPUT_CAP };
-  g_autoptr (GTask) task = g_task_new (self, cancellable, callback, user_data);
+  g_autoptr (GTask) task =
+    ow_openshell_call_task (self, ow_openshell_exec_async, cancellable, callback,
+                            user_data);
   gint64 timeout_ms = (gint64) seconds * 1000;
-
-  g_task_set_source_tag (task, ow_openshell_exec_async);
   if (!ow_openshell_call_check_name (task, WHAT_EXEC, name))
     return;
   g_object_set_data_full (G_OBJECT (task), "timeout", g_memdup2 (&timeout_ms, sizeof timeout_ms),

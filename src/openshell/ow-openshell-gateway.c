@@ -142,9 +142,9 @@ ow_openshell_gateway_async (OwOpenshell         *self,
   static const char * const arguments[] = { "gateway", "info", "-o", "json", NULL };
   OwOpenshellCall call = { .arguments = arguments, .what = WHAT_GATEWAY, .answer = on_gateway,
                            .deadline_ms = OW_OPENSHELL_READ_MS };
-  GTask *task = g_task_new (self, cancellable, callback, user_data);
+  GTask *task = ow_openshell_call_task (self, ow_openshell_gateway_async, cancellable, callback,
+                                        user_data);
 
-  g_task_set_source_tag (task, ow_openshell_gateway_async);
   ow_openshell_call_run (task, &call);
 }
 

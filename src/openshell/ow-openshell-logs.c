@@ -3,7 +3,9 @@
 
 #include "openshell/ow-openshell-logs.h"
 
+#include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "base/ow-process.h"
 #include "base/ow-source.h"
@@ -29,7 +31,6 @@ struct _OwOpenshellLogs {
   GCancellable *closing;     /* (owned) */
   GSource      *restart;     /* (owned) (nullable) */
   GString      *line;        /* (owned) not whole yet */
-  gboolean      cut;         /* the rest of the line is over the cap */
   GQueue        told;        /* of (owned) lines as they came, oldest first */
   GHashTable   *before;      /* (owned) line → how often it was told before this start */
   guint         delay_ms;
@@ -125,7 +126,6 @@ tell_line (OwOpenshellLogs *self)
   g_autoptr (OwOpenshellRefusal) refusal = NULL;
 
   g_string_truncate (self->line, 0);
-  self->cut = FALSE;
   g_strchomp (stripped);
   if (*stripped == '\0')
     return;
@@ -154,8 +154,6 @@ take (OwOpenshellLogs *self,
         tell_line (self);
       else if (self->line->len < LINE_CAP)
         g_string_append_c (self->line, data[i]);
-      else
-        self->cut = TRUE;
     }
 }
 
@@ -220,12 +218,20 @@ read_on (OwOpenshellLogs *self,
                                    weak);
 }
 
+/* It would follow for ever what nobody reads. */
+static void
+die_with_parent (gpointer user_data)
+{
+  prctl (PR_SET_PDEATHSIG, SIGKILL);
+}
+
 static void
 start (OwOpenshellLogs *self)
 {
   const char *argv[] = { ow_openshell_get_program (self->openshell), "logs", self->name, "--tail",
                          "-n", TAIL_LINES, "--source", "sandbox", NULL };
   OwProcessOptions options = { .argv = argv, .stdout_pipe = TRUE,
+                               .child_setup = die_with_parent,
                                .envp = ow_openshell_get_environment (self->openshell) };
 
   self->process = ow_process_spawn (&options, NULL);

@@ -12,13 +12,17 @@
  *   [SECONDS.MILLIS] [sandbox] [OCSF ] [ocsf] NET:OPEN [MED] DENIED PROGRAM(PID) -> HOST:PORT
  *   [policy:NAME engine:KIND] [reason:TEXT]
  *
- * PROGRAM is "-" and PID 0 where the proxy does not know who asked. A request that was seen
- * inside TLS has HTTP:METHOD and "METHOD URL" in place of NET:OPEN and HOST:PORT. */
+ * PROGRAM is "-" and PID 0 where the proxy does not know who asked, and both and the arrow are
+ * missing where nobody did. A request in plain HTTP has HTTP:METHOD, "METHOD URL" in place of
+ * HOST:PORT, and its reason in a list. PROGRAM is a path that the inside chose: what counts is
+ * found from the end of the line. */
 
-#define TARGET_OCSF " [ocsf] "
-#define DENIED      " DENIED "
+#define PREFIX      " [sandbox] [OCSF ] [ocsf] "
+#define DENIED      "] DENIED "
 #define ARROW       " -> "
-#define REASON      "[reason:"
+#define RULE        " [policy:"
+#define ENGINE      " engine:"
+#define REASON      "reason:"
 #define HOST_MAX    253
 #define PROGRAM_MAX 4096
 
@@ -30,6 +34,7 @@ ow_openshell_refusal_free (OwOpenshellRefusal *refusal)
 
   g_free (refusal->host);
   g_free (refusal->program);
+  g_free (refusal->engine);
   g_free (refusal->reason);
   g_free (refusal);
 }
@@ -70,12 +75,12 @@ is_host (const char *host)
   return TRUE;
 }
 
-/* "HOST:PORT" or "HOST:PORT/PROTOCOL", ended by a space or the end. */
+/* "HOST:PORT" or "HOST:PORT/PROTOCOL". */
 static gboolean
 read_target (OwOpenshellRefusal *refusal,
              const char         *text)
 {
-  g_autofree char *target = g_strndup (text, strcspn (text, " "));
+  g_autofree char *target = g_strdup (text);
   char *colon = strrchr (target, ':');
   char *end;
   guint64 port;
@@ -93,58 +98,113 @@ read_target (OwOpenshellRefusal *refusal,
   return TRUE;
 }
 
+/* "METHOD http://HOST[:PORT]/PATH". */
+static gboolean
+read_url (OwOpenshellRefusal *refusal,
+          const char         *text)
+{
+  static const char scheme[] = "://";
+  const char *begin = strstr (text, scheme);
+  g_autofree char *authority = NULL;
+  g_autofree char *target = NULL;
+
+  if (begin == NULL)
+    return FALSE;
+  begin += strlen (scheme);
+  authority = g_strndup (begin, strcspn (begin, "/ "));
+  if (read_target (refusal, authority))
+    return TRUE;
+  target = g_strdup_printf ("%s:%d", authority, strstr (text, " https://") != NULL ? 443 : 80);
+  return read_target (refusal, target);
+}
+
 /* "PROGRAM(PID)": NULL where it says that nobody knows. */
 static char *
-read_program (const char *text,
-              gsize       length)
+read_program (const char *text)
 {
-  g_autofree char *actor = g_strndup (text, length);
+  g_autofree char *actor = g_strdup (text);
   char *paren = strrchr (actor, '(');
 
-  if (paren == NULL || length > PROGRAM_MAX)
+  if (paren == NULL || strlen (actor) > PROGRAM_MAX)
     return NULL;
   *paren = '\0';
   if (*actor == '\0' || strcmp (actor, "-") == 0)
     return NULL;
-  return ow_text_visible (actor);
+  return g_steal_pointer (&actor);
 }
 
-static char *
-read_reason (const char *text)
+/* @rule: from " [policy:" to the end of the line. */
+static void
+read_rule (OwOpenshellRefusal *refusal,
+           const char         *rule)
 {
-  const char *begin = strstr (text, REASON);
+  const char *engine = strstr (rule, ENGINE);
+  const char *reason = strstr (rule, REASON);
   gsize length;
 
-  if (begin == NULL)
-    return NULL;
-  begin += strlen (REASON);
-  length = strlen (begin);
-  if (length > 0 && begin[length - 1] == ']')
+  if (engine != NULL)
+    refusal->engine = g_strndup (engine + strlen (ENGINE),
+                                 strcspn (engine + strlen (ENGINE), "] "));
+  if (reason == NULL)
+    return;
+  reason += strlen (REASON);
+  length = strlen (reason);
+  if (length > 0 && reason[length - 1] == ']')
     length--;
-  return g_strndup (begin, length);
+  refusal->reason = g_strndup (reason, length);
+}
+
+/* Behind "NET:OPEN [MED] DENIED " or "HTTP:GET [MED] DENIED "; NULL when it is another line. */
+static const char *
+skip_denied (const char *text,
+             gboolean   *plain_http)
+{
+  const char *p = strchr (text, ' ');
+
+  *plain_http = g_str_has_prefix (text, "HTTP:");
+  if (p == NULL || (!*plain_http && !g_str_has_prefix (text, "NET:OPEN ")) || p[1] != '[')
+    return NULL;
+  p += 2;
+  while (g_ascii_isupper (*p))
+    p++;
+  return g_str_has_prefix (p, DENIED) ? p + strlen (DENIED) : NULL;
 }
 
 OwOpenshellRefusal *
 ow_openshell_refusal_from_line (const char *line)
 {
   g_autoptr (OwOpenshellRefusal) refusal = g_new0 (OwOpenshellRefusal, 1);
-  const char *p = line;
-  const char *denied, *arrow;
+  g_autofree char *valid = ow_text_visible (line);
+  g_autofree char *body = NULL;
+  const char *p = valid;
+  char *rule, *arrow, *target;
+  gboolean plain_http;
 
-  if (!read_time (&p, &refusal->time_ms) || !g_str_has_prefix (p, " [sandbox] [OCSF ]" TARGET_OCSF))
+  if (!read_time (&p, &refusal->time_ms) || !g_str_has_prefix (p, PREFIX))
     return NULL;
-  p += strlen (" [sandbox] [OCSF ]" TARGET_OCSF);
-  if (!g_str_has_prefix (p, "NET:"))
+  p = skip_denied (p + strlen (PREFIX), &plain_http);
+  if (p == NULL)
     return NULL;
-  denied = strstr (p, DENIED);
-  if (denied == NULL)
+
+  body = g_strdup (p);
+  rule = g_strrstr (body, RULE);
+  if (rule != NULL)
+    {
+      read_rule (refusal, rule);
+      *rule = '\0';
+    }
+  /* A rule about what is said to an allowed host. */
+  if (refusal->engine != NULL && g_str_has_prefix (refusal->engine, "l7"))
     return NULL;
-  denied += strlen (DENIED);
-  arrow = strstr (denied, ARROW);
-  if (!read_target (refusal, arrow != NULL ? arrow + strlen (ARROW) : denied))
+  arrow = g_strrstr (body, ARROW);
+  target = arrow != NULL ? arrow + strlen (ARROW) : body;
+  if (arrow != NULL)
+    *arrow = '\0';
+  if (rule == NULL && !plain_http)
+    target[strcspn (target, " ")] = '\0';
+  if (plain_http ? !read_url (refusal, target) : !read_target (refusal, target))
     return NULL;
   if (arrow != NULL)
-    refusal->program = read_program (denied, arrow - denied);
-  refusal->reason = read_reason (arrow != NULL ? arrow : denied);
+    refusal->program = read_program (body);
   return g_steal_pointer (&refusal);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/ow-text.h"
+#include "openshell/ow-openshell-names.h"
 
 #define WHAT_GET    "The sandbox cannot be looked at"
 #define WHAT_LIST   "The sandboxes cannot be listed"
@@ -28,7 +29,7 @@ ow_openshell_sandbox_free (OwOpenshellSandbox *sandbox)
   g_free (sandbox);
 }
 
-/* NULL when it is not a sandbox's. */
+/* NULL when it is not a sandbox's; a name that OpenShell does not give is none. */
 static OwOpenshellSandbox *
 read_sandbox (json_t *object)
 {
@@ -38,7 +39,7 @@ read_sandbox (json_t *object)
   const char *key;
   json_t *value;
 
-  if (name == NULL || phase == NULL)
+  if (name == NULL || phase == NULL || !ow_openshell_name_is_safe (name))
     return NULL;
   sandbox = g_new0 (OwOpenshellSandbox, 1);
   sandbox->name = g_strdup (name);
@@ -50,7 +51,8 @@ read_sandbox (json_t *object)
   json_object_foreach (json_object_get (object, "labels"), key, value)
     {
       if (json_is_string (value))
-        g_hash_table_insert (sandbox->labels, g_strdup (key), g_strdup (json_string_value (value)));
+        g_hash_table_insert (sandbox->labels, ow_text_visible (key),
+                             ow_text_visible (json_string_value (value)));
     }
   return sandbox;
 }
@@ -122,9 +124,10 @@ ow_openshell_get_async (OwOpenshell         *self,
   const char *arguments[] = { "sandbox", "get", name, "-o", "json", NULL };
   OwOpenshellCall call = { .arguments = arguments, .what = WHAT_GET, .answer = on_get,
                            .deadline_ms = OW_OPENSHELL_READ_MS };
-  g_autoptr (GTask) task = g_task_new (self, cancellable, callback, user_data);
+  g_autoptr (GTask) task =
+    ow_openshell_call_task (self, ow_openshell_get_async, cancellable, callback,
+                            user_data);
 
-  g_task_set_source_tag (task, ow_openshell_get_async);
   if (!ow_openshell_call_check_name (task, WHAT_GET, name))
     return;
   g_object_set_data_full (G_OBJECT (task), "name", g_strdup (name), g_free);
@@ -208,9 +211,9 @@ ow_openshell_list_async (OwOpenshell         *self,
                               selector != NULL ? "--selector" : NULL, selector, NULL };
   OwOpenshellCall call = { .arguments = arguments, .what = WHAT_LIST, .answer = on_list,
                            .deadline_ms = OW_OPENSHELL_READ_MS, .cap = LIST_CAP };
-  GTask *task = g_task_new (self, cancellable, callback, user_data);
+  GTask *task = ow_openshell_call_task (self, ow_openshell_list_async, cancellable, callback,
+                                        user_data);
 
-  g_task_set_source_tag (task, ow_openshell_list_async);
   ow_openshell_call_run (task, &call);
 }
 
@@ -226,15 +229,34 @@ ow_openshell_list_finish (OwOpenshell   *self,
 
 /* --- none --- */
 
+/* Success and absence have words of their own; an entry is forgotten by them, so nothing else
+ * will do. */
 static void
 on_delete (GTask                   *task,
            const OwOpenshellAnswer *answer)
 {
-  if (!ow_openshell_call_failed (answer) ||
-      ow_openshell_fault_of_text (answer->errors) == OW_OPENSHELL_FAULT_NOT_FOUND)
-    g_task_return_boolean (task, TRUE);
+  g_autofree char *plain = ow_openshell_text_plain (answer->output,
+                                                    (gssize) answer->output_length);
+  const char *name = g_object_get_data (G_OBJECT (task), "name");
+  g_autofree char *deleted = g_strdup_printf ("Deleted sandbox %s", name);
+  g_autofree char *absent = g_strdup_printf ("Sandbox %s not found", name);
+
+  if (ow_openshell_call_failed (answer))
+    {
+      if (ow_openshell_fault_of_text (answer->errors) == OW_OPENSHELL_FAULT_NOT_FOUND)
+        g_task_return_boolean (task, TRUE);
+      else
+        g_task_return_error (task, ow_openshell_call_error_of (WHAT_DELETE, answer));
+    }
+  else if (g_str_has_suffix (plain, deleted) || g_str_has_suffix (plain, absent))
+    {
+      g_task_return_boolean (task, TRUE);
+    }
   else
-    g_task_return_error (task, ow_openshell_call_error_of (WHAT_DELETE, answer));
+    {
+      g_task_return_error (task, ow_openshell_call_error_said (
+                             WHAT_DELETE, OW_OPENSHELL_FAULT_UNREADABLE, plain));
+    }
 }
 
 void
@@ -247,11 +269,13 @@ ow_openshell_delete_async (OwOpenshell         *self,
   const char *arguments[] = { "sandbox", "delete", name, NULL };
   OwOpenshellCall call = { .arguments = arguments, .what = WHAT_DELETE, .answer = on_delete,
                            .deadline_ms = OW_OPENSHELL_DELETE_MS };
-  g_autoptr (GTask) task = g_task_new (self, cancellable, callback, user_data);
+  g_autoptr (GTask) task =
+    ow_openshell_call_task (self, ow_openshell_delete_async, cancellable, callback,
+                            user_data);
 
-  g_task_set_source_tag (task, ow_openshell_delete_async);
   if (!ow_openshell_call_check_name (task, WHAT_DELETE, name))
     return;
+  g_object_set_data_full (G_OBJECT (task), "name", g_strdup (name), g_free);
   ow_openshell_call_run (g_steal_pointer (&task), &call);
 }
 

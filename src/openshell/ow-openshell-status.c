@@ -75,7 +75,7 @@ judge (const Told  *told,
         told->error != NULL ? told->error : told->provider != NULL ? told->provider : told->status,
         -1);
 
-      g_propagate_error (error, ow_openshell_call_error (WHAT_STATUS, fault, detail));
+      g_propagate_error (error, ow_openshell_call_error_said (WHAT_STATUS, fault, detail));
       return NULL;
     }
 
@@ -244,9 +244,9 @@ ow_openshell_status_async (OwOpenshell         *self,
   static const char * const arguments[] = { "status", "-o", "json", NULL };
   OwOpenshellCall call = { .arguments = arguments, .what = WHAT_STATUS, .answer = on_status,
                            .deadline_ms = OW_OPENSHELL_READ_MS };
-  GTask *task = g_task_new (self, cancellable, callback, user_data);
+  GTask *task = ow_openshell_call_task (self, ow_openshell_status_async, cancellable, callback,
+                                        user_data);
 
-  g_task_set_source_tag (task, ow_openshell_status_async);
   ow_openshell_call_run (task, &call);
 }
 

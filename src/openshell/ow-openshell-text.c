@@ -18,8 +18,9 @@
  *
  * Anything else is text, of which each line counts for itself. */
 
-/* A word that is longer than a line is broken at exactly this width, its bar included. */
-#define WRAP_COLUMNS  80
+/* A word that is longer than a line is broken at exactly this width, its bar included: two columns
+ * of the 80 stay empty. */
+#define WRAP_COLUMNS  78
 #define REPORT_PREFIX "Error: "
 /* Text beyond this is no error text. */
 #define TEXT_MAX      65536
@@ -48,11 +49,19 @@ read_line (const char  *line,
            gboolean     in_box,
            const char **text)
 {
-  static const char * const causes[] = { "×", "├─▶", "╰─▶", "╰▶", "├▶", "⚠" };
+  static const char * const causes[] = { "×", "├─▶", "╰─▶", "|->", "`->" };
   const char *p = line;
 
   if (g_str_has_prefix (p, REPORT_PREFIX))
-    p += strlen (REPORT_PREFIX);
+    {
+      p = skip_spaces (p + strlen (REPORT_PREFIX));
+      /* The mark where only ASCII may be drawn. */
+      if (g_str_has_prefix (p, "x "))
+        {
+          *text = skip_spaces (p + 1);
+          return LINE_CAUSE;
+        }
+    }
   p = skip_spaces (p);
   for (gsize i = 0; i < G_N_ELEMENTS (causes); i++)
     if (g_str_has_prefix (p, causes[i]) && p != line)
@@ -60,9 +69,9 @@ read_line (const char  *line,
         *text = skip_spaces (p + strlen (causes[i]));
         return LINE_CAUSE;
       }
-  if (g_str_has_prefix (p, "│") && in_box)
+  if (in_box && (g_str_has_prefix (p, "│") || *p == '|'))
     {
-      *text = skip_spaces (p + strlen ("│"));
+      *text = skip_spaces (p + (*p == '|' ? 1 : strlen ("│")));
       return LINE_MORE;
     }
   *text = p;
@@ -78,7 +87,7 @@ ends_inside_word (const Unwrap *unwrap)
   /* Lines are also broken behind a slash and a hyphen; those in a word have no space before. */
   if ((last == '/' || last == '-') && out->len > 1 && out->str[out->len - 2] != ' ')
     return TRUE;
-  return unwrap->one_word && unwrap->width >= WRAP_COLUMNS - 2;
+  return unwrap->one_word && unwrap->width >= WRAP_COLUMNS;
 }
 
 static void
@@ -123,7 +132,7 @@ ow_openshell_text_plain (const char *text,
       const char *own;
       LineKind kind;
 
-      g_strchomp (lines[i]);
+      g_strdelimit (g_strchomp (lines[i]), "\t\v\f", ' ');
       kind = read_line (lines[i], unwrap.in_box, &own);
       if (*own != '\0')
         append_line (&unwrap, kind, lines[i], own);

@@ -135,26 +135,37 @@ ow_openshell_get_environment (OwOpenshell *self)
   return (const char * const *) self->environment;
 }
 
+/* The last word of the line "openshell VERSION"; NULL where there is no such line. */
+static char *
+read_version (const char *output)
+{
+  g_autofree char *stripped = ow_text_strip_ansi (output);
+  g_auto (GStrv) lines = g_strsplit (stripped, "\n", -1);
+
+  for (guint i = 0; lines[i] != NULL; i++)
+    {
+      const char *word;
+
+      g_strstrip (lines[i]);
+      word = strrchr (lines[i], ' ');
+      if (g_str_has_prefix (lines[i], "openshell ") && g_ascii_isdigit (word[1]))
+        return ow_text_visible (word + 1);
+    }
+  return NULL;
+}
+
 static void
 on_version (GTask                   *task,
             const OwOpenshellAnswer *answer)
 {
-  g_autofree char *stripped = ow_text_strip_ansi (answer->output);
-  g_autofree char *first = NULL;
-  const char *word;
+  char *version = answer->status == 0 ? read_version (answer->output) : NULL;
 
-  g_strstrip (stripped);
-  first = g_strndup (stripped, strcspn (stripped, "\r\n"));
-  g_strchomp (first);
-  word = strrchr (first, ' ');
-  if (answer->status != 0 || word == NULL || !g_str_has_prefix (first, "openshell "))
-    {
-      g_task_return_error (task, ow_openshell_call_error (
-                             WHAT_VERSION, OW_OPENSHELL_FAULT_NOT_INSTALLED,
-                             *first != '\0' ? first : NULL));
-      return;
-    }
-  g_task_return_pointer (task, ow_text_visible (word + 1), g_free);
+  if (version != NULL)
+    g_task_return_pointer (task, version, g_free);
+  else
+    g_task_return_error (task, ow_openshell_call_error (WHAT_VERSION,
+                                                        OW_OPENSHELL_FAULT_NOT_INSTALLED,
+                                                        "it does not tell its version"));
 }
 
 void
@@ -166,9 +177,9 @@ ow_openshell_version_async (OwOpenshell         *self,
   static const char * const arguments[] = { "--version", NULL };
   OwOpenshellCall call = { .arguments = arguments, .what = WHAT_VERSION, .answer = on_version,
                            .deadline_ms = OW_OPENSHELL_READ_MS };
-  GTask *task = g_task_new (self, cancellable, callback, user_data);
+  GTask *task = ow_openshell_call_task (self, ow_openshell_version_async, cancellable, callback,
+                                        user_data);
 
-  g_task_set_source_tag (task, ow_openshell_version_async);
   ow_openshell_call_run (task, &call);
 }
 

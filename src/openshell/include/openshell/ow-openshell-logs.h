@@ -22,6 +22,8 @@ typedef struct {
   char    *host;     /* (owned) as the inside named it */
   guint16  port;
   char    *program;  /* (owned) (nullable) the program inside that asked, where the line tells */
+  char    *engine;   /* (owned) (nullable) who refused it: "opa", the list of hosts; "ssrf", a host
+                      * of the list that leads to an address of this machine or its network */
   char    *reason;   /* (owned) (nullable) the line's own reason */
   gint64   time_ms;  /* of the line, ms since 1970 */
 } OwOpenshellRefusal;

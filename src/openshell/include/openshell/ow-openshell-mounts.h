@@ -15,7 +15,9 @@ typedef struct {
 
 /* {"DRIVER":{"mounts":[…]}}; read_only is always said, because it defaults to true.
  * @selinux: the host enforces SELinux, so mounts carry a label. Refused (fault INVALID): a path
- * that is not absolute, holds a newline or NUL, begins or ends with white space, is not UTF-8, or
- * is longer than 4,096 bytes. (transfer full) Pure. */
+ * that is not absolute or not plain ("//", ".", ".."), holds a control character, ends with white
+ * space, is not UTF-8, or is longer than 4,096 bytes; for "docker" one with a colon, which its
+ * driver would cut; a target that holds or lies in a place of OpenShell's own, or that is there
+ * twice; more than 64 KiB in all. (transfer full) Pure. */
 char *ow_openshell_mounts_to_json (const char *driver, const OwOpenshellMount *mounts,
                                    guint n_mounts, gboolean selinux, GError **error);
