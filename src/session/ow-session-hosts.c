@@ -268,7 +268,7 @@ static const char *
 call_at (const OwSessionHosts *hosts,
          gint64                time_ms)
 {
-  if (time_ms + CLOCK_MS < hosts->begin_ms || time_ms > hosts->end_ms + CLOCK_MS)
+  if (time_ms + CLOCK_MS < hosts->begin_ms || time_ms - CLOCK_MS > hosts->end_ms)
     return NULL;
   return hosts->call;
 }
