@@ -95,7 +95,7 @@ class Call(network_calls.NetworkCalls):
         self.terminal = fields[3] == "1"
         self.rows, self.columns = [int(word) for word in fields[4].split()]
         self.argv = fields[5:]
-        self.lock, self.broken = threading.Lock(), False
+        self.lock, self.broken, self.ended = threading.Lock(), False, False
         self.inner = None
 
     # --- writing ---
@@ -452,7 +452,7 @@ class Call(network_calls.NetworkCalls):
             "channel": str(uuid.uuid4())}).encode("utf-8", "surrogateescape"))
         if live:
             wire.send(self.sock, b"T")
-            threading.Thread(target=self.upward, args=(inner,), daemon=True).start()
+            threading.Thread(target=self.upward, args=(inner, box), daemon=True).start()
         else:
             threading.Thread(target=self.feed, args=(inner, stdin), daemon=True).start()
         if timeout:
@@ -464,6 +464,7 @@ class Call(network_calls.NetworkCalls):
                     inner.settimeout(max(0.001, deadline - time.monotonic()))
                 letter, data = wire.receive(inner)
                 if letter == b"X":
+                    self.ended = True
                     return int(data)
                 with self.lock:
                     if not self.broken:
@@ -478,13 +479,16 @@ class Call(network_calls.NetworkCalls):
         finally:
             inner.close()
 
-    def upward(self, inner):
+    def upward(self, inner, box):
         try:
             while True:
                 letter, data = wire.receive(self.sock)
                 wire.send(inner, letter, data)
         except (OSError, EOFError, ValueError):
             # The command is gone. What it ran inside is told nothing.
+            if not self.ended:
+                log(box, "gateway", "WARN ", "openshell_server::grpc::sandbox",
+                    "ExecSandboxInteractive failed")
             try:
                 inner.shutdown(socket.SHUT_RDWR)
             except OSError:

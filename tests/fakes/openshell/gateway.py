@@ -383,6 +383,7 @@ class Container:
                 _, data = wire.receive(self.session)
                 event = json.loads(data)
                 if event["event"] == "main-exited":
+                    box.policy_loaded = box.policy_loaded or 1
                     box.set_phase("Error", "MainProcessExited", "Canonical main process exited")
                     self.gateway.save()
                 elif event["event"] == "ready":

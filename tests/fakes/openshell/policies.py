@@ -8,6 +8,8 @@ import yamlish
 from errors import Failure, refused
 
 ORDER = ("version", "filesystem_policy", "landlock", "process", "network_policies")
+MAPS = {"filesystem_policy": "struct FilesystemDef", "landlock": "struct LandlockDef",
+        "process": "struct ProcessDef", "network_policies": "a map"}
 
 
 def read(path):
@@ -19,7 +21,7 @@ def read(path):
         raise Failure(f"failed to read sandbox policy from {path}",
                        f"{error.strerror} (os error {error.errno})") from error
     try:
-        policy = yamlish.load(source)
+        policy = yamlish.load(source, MAPS)
     except yamlish.Syntax as error:
         raise Failure("failed to parse sandbox policy YAML", str(error)) from error
     check(policy)
@@ -52,9 +54,7 @@ def check(policy):
     if not isinstance(policy, dict):
         raise Failure("failed to parse sandbox policy YAML",
                        f"invalid type: {_kind(policy)}, expected struct PolicyFile")
-    for key, expected in (("filesystem_policy", "struct FilesystemDef"),
-                          ("landlock", "struct LandlockDef"), ("process", "struct ProcessDef"),
-                          ("network_policies", "a map")):
+    for key, expected in MAPS.items():
         value = policy.get(key)
         if value is not None and not isinstance(value, dict):
             line, column = policy.marks[key]

@@ -277,13 +277,20 @@ class Supervisor:
         target = "unix:/run/openshell/ssh.sock"
         self.ocsf(f"NET:OPEN [INFO] [msg:ssh relay open (channel_id={channel}, target={target})]")
         self.ocsf("SSH:OPEN [INFO] ALLOWED")
-        try:
-            self._command(peer, request)
-        finally:
-            self.ocsf(f"NET:CLOSE [INFO] [msg:ssh relay closed (channel_id={channel}, "
-                      f"target={target})]")
+        told = threading.Lock()
 
-    def _command(self, peer, request):
+        def closed():
+            """The relay's end, told once; the command may run on."""
+            if told.acquire(blocking=False):
+                self.ocsf("NET:CLOSE [INFO] [msg:ssh relay closed (channel_id="
+                          f"{channel}, target={target})]")
+
+        try:
+            self._command(peer, request, closed)
+        finally:
+            closed()
+
+    def _command(self, peer, request, closed):
         terminal = request["tty"]
         env = environment(self.spec, "xterm-256color" if terminal else "dumb",
                           self.spec.get("environment", {}))
@@ -321,7 +328,7 @@ class Supervisor:
         pid = self.children.fork(run)
         for fd in {*inner, *([ruleset] if ruleset is not None else [])}:
             os.close(fd)
-        relay = Relay(peer, stdin, outer, terminal)
+        relay = Relay(peer, stdin, outer, terminal, closed)
         status = self.children.wait(pid)
         relay.finish(os.waitstatus_to_exitcode(status))
 
@@ -329,10 +336,10 @@ class Supervisor:
 class Relay:
     """Carries one command's bytes until its end."""
 
-    def __init__(self, peer, stdin, outputs, terminal):
+    def __init__(self, peer, stdin, outputs, terminal, closed):
         self.peer, self.stdin, self.terminal = peer, stdin, terminal
         self.lock, self.gone, self.master = threading.Lock(), False, stdin if terminal else None
-        self.readers = []
+        self.readers, self.closed = [], closed
         for fd, letter in outputs:
             thread = threading.Thread(target=self._read, args=(fd, letter), daemon=True)
             thread.start()
@@ -379,6 +386,7 @@ class Relay:
                     fcntl.ioctl(self.stdin, termios.TIOCSWINSZ, data)
         except (OSError, EOFError, TypeError):
             pass
+        self.closed()
 
     def finish(self, code):
         deadline = time.monotonic() + (DRAIN_TTY if self.terminal else DRAIN_PIPE)

@@ -61,13 +61,13 @@ def status_text(code, message):
 
 def _pieces(line):
     """A line in pieces that may stand at a line's end: after spaces, slashes, hyphens."""
-    found = []
-    for word in re.findall(r"\S+ *", line):
+    found = [] if line.strip() else [""]
+    for word in re.findall(r"^ *\S+ *|\S+ *", line):
         found += [part for part in re.findall(r".*?(?:/+(?=[^\s/\d\"'.,:;)])|-(?=[^\s\d-])|$)",
                                               word) if part]
     # Nothing breaks after what opens.
     for index in range(len(found) - 2, -1, -1):
-        if found[index].rstrip()[-1] in "{([":
+        if found[index].rstrip()[-1:] in ("{", "(", "["):
             found[index:index + 2] = [found[index] + found[index + 1]]
     return found
 

@@ -40,8 +40,8 @@ def _plain(text):
 
 
 class _Parser:
-    def __init__(self, text):
-        self.text, self.at = text, 0
+    def __init__(self, text, expected):
+        self.text, self.at, self.expected = text, 0, expected
 
     def mark(self, at=None):
         at = self.at if at is None else at
@@ -130,6 +130,10 @@ class _Parser:
             while self.peek() in (" ", "\t"):
                 self.at += 1
             where = self.mark()
+            if column == 0 and self.peek() == "[" and key in self.expected:
+                # A reader with types stops here, before it sees what else is wrong.
+                raise Syntax(f"{key}: invalid type: sequence, expected {self.expected[key]}",
+                             *where)
             if self.rest_is_blank():
                 self.blank()
                 where = self.mark()
@@ -220,8 +224,9 @@ class _Parser:
         return _plain(match.group(0).strip())
 
 
-def load(text):
-    parser = _Parser(text)
+def load(text, expected=()):
+    """@expected: {key of the outermost map: what it must be}, for those that are maps."""
+    parser = _Parser(text, expected)
     value = parser.block(0)
     parser.blank()
     if parser.at < len(parser.text):
