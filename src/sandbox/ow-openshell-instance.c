@@ -5,6 +5,7 @@
 
 #include "base/ow-error.h"
 #include "base/ow-state.h"
+#include "ow-openshell-explain-private.h"
 #include "ow-openshell-policy-private.h"
 #include "ow-openshell-refuse-private.h"
 #include "ow-openshell-spec-private.h"
@@ -139,6 +140,97 @@ stop_finish (OwSandboxInstance *instance,
   return g_task_propagate_boolean (G_TASK (result), error);
 }
 
+/* --- what must hold, and why it does not --- */
+
+/* A provider of credentials is never attached to what we make: one that is there all the same
+ * would hand the inside keys that nobody gave it. */
+static void
+on_verified (GObject      *source,
+             GAsyncResult *result,
+             gpointer      user_data)
+{
+  g_autoptr (GTask) task = user_data;
+  GError *error = NULL;
+  g_autoptr (OwOpenshellSandbox) sandbox = ow_openshell_get_finish (OW_OPENSHELL (source), result,
+                                                                    &error);
+
+  ow_state_reach ("openshell-verified");
+  if (sandbox == NULL)
+    {
+      g_task_return_error (task, ow_openshell_refuse (error));
+      return;
+    }
+  if (!sandbox->has_providers)
+    {
+      g_task_return_boolean (task, TRUE);
+      return;
+    }
+  ow_error_set (&error, OW_ERROR_REFUSED, OW_OPENSHELL_REFUSED,
+                "OpenShell attached a credential provider to the sandbox, which would hand it "
+                "keys", "Look at \"openshell provider list\" and take the automatic one away.");
+  g_task_return_error (task, error);
+}
+
+static void
+verify_async (OwSandboxInstance  *instance,
+              GCancellable       *cancellable,
+              GAsyncReadyCallback callback,
+              gpointer            user_data)
+{
+  OwOpenshellInstance *self = OW_OPENSHELL_INSTANCE (instance);
+  g_autoptr (GTask) task = g_task_new (self, cancellable, callback, user_data);
+
+  g_task_set_source_tag (task, verify_async);
+  ow_openshell_get_async (self->facts->openshell, self->name, cancellable, on_verified,
+                          g_steal_pointer (&task));
+}
+
+static gboolean
+verify_finish (OwSandboxInstance *instance,
+               GAsyncResult      *result,
+               GError           **error)
+{
+  g_return_val_if_fail (g_task_is_valid (result, instance), FALSE);
+
+  return g_task_propagate_boolean (G_TASK (result), error);
+}
+
+static void
+on_explained (GObject      *source,
+              GAsyncResult *result,
+              gpointer      user_data)
+{
+  g_autoptr (GTask) task = user_data;
+
+  g_task_return_error (task, ow_openshell_explain_finish (result));
+}
+
+static void
+explain_async (OwSandboxInstance  *instance,
+               const GError       *failure,
+               GAsyncReadyCallback callback,
+               gpointer            user_data)
+{
+  OwOpenshellInstance *self = OW_OPENSHELL_INSTANCE (instance);
+  g_autoptr (GTask) task = g_task_new (self, NULL, callback, user_data);
+
+  g_task_set_source_tag (task, explain_async);
+  ow_openshell_explain_async (self->facts, self->name, failure, on_explained,
+                              g_steal_pointer (&task));
+}
+
+static GError *
+explain_finish (OwSandboxInstance *instance,
+                GAsyncResult      *result)
+{
+  GError *error = NULL;
+
+  g_return_val_if_fail (g_task_is_valid (result, instance), NULL);
+
+  g_task_propagate_boolean (G_TASK (result), &error);
+  return error;
+}
+
 /* --- hosts while it runs --- */
 
 static void
@@ -188,6 +280,10 @@ ow_openshell_instance_iface_init (OwSandboxInstanceInterface *iface)
   iface->get_main_pid = get_main_pid;
   iface->stop_async = stop_async;
   iface->stop_finish = stop_finish;
+  iface->verify_async = verify_async;
+  iface->verify_finish = verify_finish;
+  iface->explain_async = explain_async;
+  iface->explain_finish = explain_finish;
   iface->allow_async = allow_async;
   iface->allow_finish = allow_finish;
 }

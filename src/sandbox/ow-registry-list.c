@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/ow-owner.h"
 #include "base/ow-paths.h"
 
 GHashTable *
@@ -92,7 +91,7 @@ ow_registry_list (void)
       item->provider = g_strdup (record.entry.provider);
       item->image = g_strdup (record.entry.image);
       item->owner_pid = record.owner_pid;
-      item->alive = !ow_owner_is_gone (record.owner_pid, record.owner_start, record.boot_id);
+      item->alive = !ow_registry_is_dead (&record);
       item->since = get_since (id);
       ow_registry_record_clear (&record);
       g_ptr_array_add (items, item);

@@ -52,6 +52,67 @@ ow_sandbox_instance_stop_finish (OwSandboxInstance *self,
   return OW_SANDBOX_INSTANCE_GET_IFACE (self)->stop_finish (self, result, error);
 }
 
+void
+ow_sandbox_instance_verify_async (OwSandboxInstance  *self,
+                                  GCancellable       *cancellable,
+                                  GAsyncReadyCallback callback,
+                                  gpointer            user_data)
+{
+  g_autoptr (GTask) task = NULL;
+
+  g_return_if_fail (OW_IS_SANDBOX_INSTANCE (self));
+
+  if (OW_SANDBOX_INSTANCE_GET_IFACE (self)->verify_async != NULL)
+    {
+      OW_SANDBOX_INSTANCE_GET_IFACE (self)->verify_async (self, cancellable, callback, user_data);
+      return;
+    }
+  task = g_task_new (self, cancellable, callback, user_data);
+  g_task_set_source_tag (task, ow_sandbox_instance_verify_async);
+  g_task_return_boolean (task, TRUE);
+}
+
+gboolean
+ow_sandbox_instance_verify_finish (OwSandboxInstance *self,
+                                   GAsyncResult      *result,
+                                   GError           **error)
+{
+  g_return_val_if_fail (OW_IS_SANDBOX_INSTANCE (self), FALSE);
+
+  if (g_async_result_is_tagged (result, ow_sandbox_instance_verify_async))
+    return g_task_propagate_boolean (G_TASK (result), error);
+  return OW_SANDBOX_INSTANCE_GET_IFACE (self)->verify_finish (self, result, error);
+}
+
+void
+ow_sandbox_instance_explain_async (OwSandboxInstance  *self,
+                                   const GError       *failure,
+                                   GAsyncReadyCallback callback,
+                                   gpointer            user_data)
+{
+  g_return_if_fail (OW_IS_SANDBOX_INSTANCE (self));
+
+  if (OW_SANDBOX_INSTANCE_GET_IFACE (self)->explain_async != NULL)
+    OW_SANDBOX_INSTANCE_GET_IFACE (self)->explain_async (self, failure, callback, user_data);
+  else
+    g_task_report_error (self, callback, user_data, ow_sandbox_instance_explain_async,
+                         g_error_copy (failure));
+}
+
+GError *
+ow_sandbox_instance_explain_finish (OwSandboxInstance *self,
+                                    GAsyncResult      *result)
+{
+  GError *error = NULL;
+
+  g_return_val_if_fail (OW_IS_SANDBOX_INSTANCE (self), NULL);
+
+  if (!g_async_result_is_tagged (result, ow_sandbox_instance_explain_async))
+    return OW_SANDBOX_INSTANCE_GET_IFACE (self)->explain_finish (self, result);
+  g_task_propagate_boolean (G_TASK (result), &error);
+  return error;
+}
+
 gboolean
 ow_sandbox_instance_can_allow (OwSandboxInstance *self)
 {

@@ -35,6 +35,10 @@ struct _OwSandbox
   GCancellable      *cancellable; /* (owned) ends the start */
   GSource           *caller;      /* (owned) (nullable) the starter's cancellable */
   GError            *failure;     /* (owned) (nullable) why it is being torn down */
+  gboolean           proven;      /* channel and mounts, or there is a failure of them */
+  gboolean           verified;    /* the rest, likewise */
+  GError            *unproven;    /* (owned) (nullable) */
+  GError            *unverified;  /* (owned) (nullable) */
   GPtrArray         *stops;       /* (owned) GTask: who waits for the end */
   GPtrArray         *changes;     /* (owned) GTask: who waits for other folders */
   GPtrArray         *held;        /* (owned) calls that wait until those are there */

@@ -11,6 +11,7 @@
 #include "ow-decision-private.h"
 #include "ow-mount-proof-private.h"
 #include "ow-sandbox-private.h"
+#include "sandbox/ow-reaper.h"
 #include "sandbox/ow-registry.h"
 
 enum { SIGNAL_LOST, SIGNAL_DECISION, N_SIGNALS };
@@ -162,16 +163,47 @@ ow_sandbox_on_decision (OwSandboxInstance *instance,
 /* --- start, step by step --- */
 
 static void
-ow_sandbox_proven (GObject      *source,
-                   GAsyncResult *result,
-                   gpointer      user_data)
+ow_sandbox_explained (GObject      *source,
+                      GAsyncResult *result,
+                      gpointer      user_data)
 {
   g_autoptr (OwSandbox) self = user_data;
-  g_autoptr (GTask) task = NULL;
-  GError *error = NULL;
 
-  ow_mount_proof_run_finish (result, &error);
-  if (!ow_sandbox_go_on (self, error))
+  ow_sandbox_fail (self, ow_sandbox_instance_explain_finish (OW_SANDBOX_INSTANCE (source),
+                                                             result));
+}
+
+/* Ends a start whose wall is up but cannot be used, once nothing of it is under way. */
+static void
+ow_sandbox_refuse (OwSandbox *self)
+{
+  g_autoptr (GError) unproven = g_steal_pointer (&self->unproven);
+  g_autoptr (GError) unverified = g_steal_pointer (&self->unverified);
+
+  if (!ow_sandbox_go_on (self, NULL))
+    return;
+  if (unverified != NULL)
+    ow_sandbox_fail (self, g_steal_pointer (&unverified));
+  else
+    ow_sandbox_instance_explain_async (self->instance, unproven, ow_sandbox_explained,
+                                       g_object_ref (self));
+}
+
+/* The wall is used when both are through: what was proven through the channel, and what its
+ * provider had to look at besides. */
+static void
+ow_sandbox_settle (OwSandbox *self)
+{
+  g_autoptr (GTask) task = NULL;
+
+  if (!self->proven || !self->verified)
+    return;
+  if (self->unproven != NULL || self->unverified != NULL)
+    {
+      ow_sandbox_refuse (self);
+      return;
+    }
+  if (!ow_sandbox_go_on (self, NULL))
     return;
   ow_state_reach ("mounts-proven");
   self->state = OW_SANDBOX_UP;
@@ -184,16 +216,42 @@ ow_sandbox_proven (GObject      *source,
 }
 
 static void
+ow_sandbox_proven (GObject      *source,
+                   GAsyncResult *result,
+                   gpointer      user_data)
+{
+  g_autoptr (OwSandbox) self = user_data;
+
+  ow_mount_proof_run_finish (result, &self->unproven);
+  self->proven = TRUE;
+  ow_sandbox_settle (self);
+}
+
+static void
+ow_sandbox_verified (GObject      *source,
+                     GAsyncResult *result,
+                     gpointer      user_data)
+{
+  g_autoptr (OwSandbox) self = user_data;
+
+  ow_sandbox_instance_verify_finish (OW_SANDBOX_INSTANCE (source), result, &self->unverified);
+  self->verified = TRUE;
+  ow_sandbox_settle (self);
+}
+
+static void
 ow_sandbox_connected (GObject      *source,
                       GAsyncResult *result,
                       gpointer      user_data)
 {
   g_autoptr (OwSandbox) self = user_data;
-  GError *error = NULL;
 
-  ow_channel_connect_finish (OW_CHANNEL (source), result, &error);
-  if (!ow_sandbox_go_on (self, error))
-    return;
+  if (!ow_channel_connect_finish (OW_CHANNEL (source), result, &self->unproven))
+    {
+      self->proven = TRUE;
+      ow_sandbox_settle (self);
+      return;
+    }
   ow_state_reach ("channel-up");
   ow_mount_proof_run_async (self->channel, self->plan,
                             ow_level_is_walled (ow_sandbox_get_level (self)),
@@ -213,12 +271,16 @@ ow_sandbox_raised (GObject      *source,
   if (!ow_sandbox_go_on (self, error))
     return;
   ow_state_reach ("wall-up");
+  self->proven = FALSE;
+  self->verified = FALSE;
   self->channel = ow_channel_new (ow_sandbox_instance_get_attach (self->instance), NULL);
   g_signal_connect (self->channel, "lost", G_CALLBACK (ow_sandbox_on_lost), self);
   g_signal_connect (self->instance, "ended", G_CALLBACK (ow_sandbox_on_ended), self);
   g_signal_connect (self->instance, "decision", G_CALLBACK (ow_sandbox_on_decision), self);
   ow_channel_connect_async (self->channel, self->cancellable, ow_sandbox_connected,
                             g_object_ref (self));
+  ow_sandbox_instance_verify_async (self->instance, self->cancellable, ow_sandbox_verified,
+                                    g_object_ref (self));
 }
 
 /* Without a wall a read-only folder is only as good as the tools that honour it. */
@@ -274,6 +336,42 @@ ow_sandbox_checked (GObject      *source,
                                    ow_sandbox_raised, g_object_ref (self));
 }
 
+static void
+ow_sandbox_check (OwSandbox *self)
+{
+  ow_state_reach ("wall-checking");
+  ow_sandbox_provider_check_async (self->provider, self->cancellable, ow_sandbox_checked,
+                                   g_object_ref (self));
+}
+
+static void
+ow_sandbox_reaped (GObject      *source,
+                   GAsyncResult *result,
+                   gpointer      user_data)
+{
+  g_autoptr (OwSandbox) self = user_data;
+  g_autoptr (GError) reason = NULL;
+
+  /* What stays is tried again at the next start; the check says whether this one can be. */
+  if (!ow_reaper_run_finish (result, NULL, NULL, &reason))
+    g_debug ("%s", reason->message);
+  if (ow_sandbox_go_on (self, NULL))
+    ow_sandbox_check (self);
+}
+
+static void
+ow_sandbox_reaped_aside (GObject      *source,
+                         GAsyncResult *result,
+                         gpointer      user_data)
+{
+  g_autoptr (GError) reason = NULL;
+
+  if (!ow_reaper_run_finish (result, NULL, NULL, &reason))
+    g_debug ("%s", reason->message);
+}
+
+/* What a killed run left goes first. What only OpenShell can take away does not hold up a wall
+ * of another kind. */
 void
 ow_sandbox_begin (OwSandbox *self)
 {
@@ -283,9 +381,14 @@ ow_sandbox_begin (OwSandbox *self)
   ow_registry_reap (NULL, &error);
   if (!ow_sandbox_go_on (self, error))
     return;
-  ow_state_reach ("wall-checking");
-  ow_sandbox_provider_check_async (self->provider, self->cancellable, ow_sandbox_checked,
-                                   g_object_ref (self));
+  if (ow_reaper_has_work () && ow_sandbox_get_level (self) == OW_LEVEL_OPENSHELL)
+    {
+      ow_reaper_run_async (FALSE, self->cancellable, ow_sandbox_reaped, g_object_ref (self));
+      return;
+    }
+  if (ow_reaper_has_work ())
+    ow_reaper_run_async (FALSE, NULL, ow_sandbox_reaped_aside, NULL);
+  ow_sandbox_check (self);
 }
 
 static gboolean
@@ -465,6 +568,8 @@ ow_sandbox_finalize (GObject *object)
   g_ptr_array_unref (self->changes);
   g_ptr_array_unref (self->held);
   g_clear_error (&self->failure);
+  g_clear_error (&self->unproven);
+  g_clear_error (&self->unverified);
   g_object_unref (self->cancellable);
   g_free (self->session);
   g_free (self->notice);

@@ -23,6 +23,16 @@ struct _OwSandboxInstanceInterface {
   void     (*stop_async)   (OwSandboxInstance *self, GAsyncReadyCallback callback,
                             gpointer user_data);
   gboolean (*stop_finish)  (OwSandboxInstance *self, GAsyncResult *result, GError **error);
+  /* Optional: what must hold besides before anyone may use it, asked for while the channel
+   * comes up. */
+  void     (*verify_async) (OwSandboxInstance *self, GCancellable *cancellable,
+                            GAsyncReadyCallback callback, gpointer user_data);
+  gboolean (*verify_finish) (OwSandboxInstance *self, GAsyncResult *result, GError **error);
+  /* Optional: why the channel or a proof failed with @failure; always gives an error, which is
+   * @failure where there is no more to be said. */
+  void     (*explain_async) (OwSandboxInstance *self, const GError *failure,
+                             GAsyncReadyCallback callback, gpointer user_data);
+  GError  *(*explain_finish) (OwSandboxInstance *self, GAsyncResult *result);
   /* Optional: adds HOST:PORT to what the inside may reach while it runs. */
   void     (*allow_async)  (OwSandboxInstance *self, const char *host, guint16 port,
                             GCancellable *cancellable, GAsyncReadyCallback callback,
@@ -35,6 +45,15 @@ void     ow_sandbox_instance_stop_async   (OwSandboxInstance *self,
                                            GAsyncReadyCallback callback, gpointer user_data);
 gboolean ow_sandbox_instance_stop_finish  (OwSandboxInstance *self, GAsyncResult *result,
                                            GError **error);
+/* TRUE at once where there is nothing to verify. */
+void     ow_sandbox_instance_verify_async (OwSandboxInstance *self, GCancellable *cancellable,
+                                           GAsyncReadyCallback callback, gpointer user_data);
+gboolean ow_sandbox_instance_verify_finish (OwSandboxInstance *self, GAsyncResult *result,
+                                            GError **error);
+/* (transfer full) the result. */
+void     ow_sandbox_instance_explain_async (OwSandboxInstance *self, const GError *failure,
+                                            GAsyncReadyCallback callback, gpointer user_data);
+GError  *ow_sandbox_instance_explain_finish (OwSandboxInstance *self, GAsyncResult *result);
 gboolean ow_sandbox_instance_can_allow    (OwSandboxInstance *self);
 /* Only where it can; else OW_ERROR_REFUSED. */
 void     ow_sandbox_instance_allow_async  (OwSandboxInstance *self, const char *host, guint16 port,
