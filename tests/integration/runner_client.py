@@ -23,7 +23,7 @@ class Client:
 
     def _read(self):
         try:
-            for line in self.reader:
+            for line in filter(bytes.strip, self.reader):
                 message = json.loads(line)
                 with self.changed:
                     self.messages.append((time.monotonic(), message))
@@ -65,6 +65,12 @@ class Client:
 
     def request(self, method, params, timeout=60):
         return self.reply(self.start(method, params), timeout)
+
+    def await_hello(self):
+        """The first message; before it nothing may be sent."""
+        hello = self.wait(lambda message: True)
+        assert hello["method"] == "notifications/openworker/hello"
+        return hello
 
     def initialize(self):
         reply = self.request("initialize", {
