@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 DEMO = Path(__file__).resolve().parents[2] / "data/demo"
+FAKES = Path(__file__).resolve().parents[1] / "fakes/openshell"
+CHECKS = ["shell", "fix", "wall", "host", "diff", "same", "audit"]
 
 
 @pytest.fixture
@@ -20,10 +22,14 @@ def demo(account, workspace, openworker):
     program.symlink_to(openworker)
     account.give(target.parent)
     account.give(target)
+    fakes = target.parent / "openshell"
+    shutil.copytree(FAKES, fakes, ignore=shutil.ignore_patterns("__pycache__"))
+    account.give(fakes)
 
     def run(*argv, env=None):
         return account.run([target / "run", *argv],
                            env={"OPENWORKER": program, "OPENWORKER_DEMO_DIR": workspace.path,
+                                "OPENWORKER_DEMO_OPENSHELL": fakes,
                                 **(env or {})}, timeout=120)
     return run
 
@@ -36,7 +42,7 @@ def results(done):
 def test_demo_shows_the_whole_path(demo):
     done = demo()
     assert done.returncode == 0, done.stdout + done.stderr
-    assert results(done) == dict.fromkeys(["shell", "fix", "wall", "host", "diff", "audit"], "ok")
+    assert results(done) == dict.fromkeys(CHECKS, "ok")
     assert done.stdout.count("[bubblewrap]") >= 14
     for text in ["not ok - 2000 should be yes", "ok - 2000 is yes", "+  if", "% 400",
                  "No such file or directory", "blocked site example.com:443",
@@ -44,7 +50,7 @@ def test_demo_shows_the_whole_path(demo):
         assert text in done.stdout, text
 
 
-@pytest.mark.parametrize("name", ["wall", "host", "audit", "fix", "shell"])
+@pytest.mark.parametrize("name", ["wall", "host", "audit", "fix", "shell", "same"])
 def test_demo_finds_what_is_broken(demo, name):
     done = demo("--break", name)
     assert done.returncode == 1, done.stdout + done.stderr
@@ -74,4 +80,4 @@ def test_demo_usage(demo, argv):
 def test_demo_help(demo):
     done = demo("--help")
     assert (done.returncode, done.stdout) == (
-        0, "Usage: ./dev demo [--break wall|host|audit|fix|shell]\n")
+        0, "Usage: ./dev demo [--break wall|host|audit|fix|shell|same]\n")
