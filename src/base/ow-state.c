@@ -11,17 +11,26 @@
 void
 ow_state_reach (const char *name)
 {
-  static const char *wanted = NULL;
+  static char *wanted = NULL;
+  static gint left = 1;
   static gsize read_once = 0;
   g_autofree char *line = NULL;
 
   if (g_once_init_enter (&read_once))
     {
+      char *colon;
+
       wanted = g_strdup (g_getenv ("OPENWORKER_TEST_STATE"));
+      colon = wanted != NULL ? strchr (wanted, ':') : NULL;
+      if (colon != NULL)
+        {
+          left = (gint) g_ascii_strtoll (colon + 1, NULL, 10);
+          *colon = '\0';
+        }
       g_once_init_leave (&read_once, 1);
     }
 
-  if (wanted == NULL || strcmp (wanted, name) != 0)
+  if (wanted == NULL || strcmp (wanted, name) != 0 || !g_atomic_int_dec_and_test (&left))
     return;
 
   line = g_strdup_printf ("state %s\n", name);

@@ -28,7 +28,14 @@ STATES = [
     "stopping", "wall-stopped", "stopped", "session-ended",
 ]
 # Passed by other commands than `run` behind a wall.
-OTHER_STATES = {"config-backed-up", "direct-started", "proven"}
+OTHER_STATES = {
+    "config-backed-up", "direct-started", "proven",
+    # test_folders.py
+    "changing", "old-wall-stopped", "old-wall-removed",
+    # those of OpenShell
+    "openshell-reserved", "openshell-creating", "openshell-created", "openshell-progress", "openshell-verified",
+    "openshell-undone", "openshell-deleting", "reaped", "reaper-listed",
+}
 OPEN_STATES = {"call-recorded", "call-running"}
 RANDOM_MOMENTS = 20
 SEED = int(os.environ.get("OPENWORKER_TEST_SEED", "0")) or random.SystemRandom().randrange(1, 10**6)

@@ -30,6 +30,7 @@ start (const char *wanted,
       ow_state_reach ("before");
       ow_state_reach ("here");
       ow_state_reach ("after");
+      ow_state_reach ("here");
       _exit (5);
     }
   close (ends[1]);
@@ -38,11 +39,11 @@ start (const char *wanted,
 }
 
 static void
-test_stops (void)
+check_stops (const char *wanted)
 {
   char line[64] = { 0 };
   int status, said;
-  pid_t pid = start ("here", &said);
+  pid_t pid = start (wanted, &said);
 
   g_assert_cmpint (waitpid (pid, &status, WUNTRACED), ==, pid);
   g_assert_true (WIFSTOPPED (status));
@@ -56,10 +57,19 @@ test_stops (void)
   close (said);
 }
 
+/* Once, also where the state is reached again. */
+static void
+test_stops (void)
+{
+  check_stops ("here");
+  check_stops ("here:1");
+  check_stops ("here:2");
+}
+
 static void
 test_goes_on (void)
 {
-  static const char * const wanted[] = { NULL, "", "her", "here2", "HERE" };
+  static const char * const wanted[] = { NULL, "", "her", "here2", "HERE", "here:3", "here:0" };
 
   for (gsize i = 0; i < G_N_ELEMENTS (wanted); i++)
     {

@@ -297,6 +297,31 @@ test_remembered (Fixture       *f,
     }
 }
 
+/* The same words do another thing where work starts in another folder (REQ-W07). */
+static void
+test_session_place (Fixture      *f,
+                    gconstpointer data)
+{
+  Answer answer;
+
+  attend (f);
+  for (guint i = 0; i < 2; i++)
+    {
+      g_autofree char *approval = NULL;
+      guint before = f->asked;
+
+      request (f, OW_CONSENT_TOOL, OW_LEVEL_DIRECT, FALSE, "make", NULL, &answer);
+      g_assert_cmpuint (f->asked, ==, before + 1);
+      answer_it (f, OW_DECISION_SESSION, NULL);
+      g_free (wait_for (&answer));
+      request (f, OW_CONSENT_TOOL, OW_LEVEL_DIRECT, FALSE, "make", NULL, &answer);
+      approval = wait_for (&answer);
+      g_assert_cmpstr (approval, ==, "person:session");
+      g_assert_cmpuint (f->asked, ==, before + 1);
+      ow_consent_set_place (f->consent, "/another");
+    }
+}
+
 static void
 test_timeout (Fixture       *f,
               gconstpointer  data)
@@ -764,6 +789,7 @@ main (int   argc,
   ADD ("/consent/limit", test_limit);
   ADD ("/consent/kept", test_kept);
   ADD ("/consent/remembered", test_remembered);
+  ADD ("/consent/remembered-place", test_session_place);
   ADD ("/consent/timeout", test_timeout);
   ADD ("/consent/U03/too-long", test_too_long);
   ADD ("/consent/cancelled", test_cancelled);

@@ -34,6 +34,8 @@ static const char * const good[] = {
   HEAD "\"host-decision\",\"host\":\"h\",\"port\":443,\"decision\":\"allow\",\"reason\":\"listed\","
   "\"level\":\"bubblewrap\",\"address\":\"203.0.113.5\"}",
   HEAD "\"wall\",\"state\":\"up\",\"level\":\"bubblewrap\"}",
+  HEAD "\"folders-changed\",\"folders\":[{\"path\":\"/a\",\"read_only\":true}],"
+  "\"level\":\"direct\"}",
   HEAD "\"notice\",\"text\":\"x\"}",
   HEAD "\"turn-ended\",\"reason\":\"done\"}",
   HEAD "\"session-ended\",\"outcome\":\"done\",\"exit\":0,\"x-later\":[1]}",

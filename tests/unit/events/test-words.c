@@ -213,6 +213,21 @@ test_absent (void)
   g_assert_false (is_absent ("cancelled", ""));
 }
 
+/* A folder's name must not become another folder of the line, nor hide one. */
+static void
+test_folders (void)
+{
+  g_autoptr (OwEvent) event = NULL;
+  g_autofree char *words = NULL;
+
+  event = ow_event_new (OW_EVENT_FOLDERS_CHANGED, "s",
+                        json_pack ("{s:[{s:s, s:b}, {s:s, s:b}], s:s}", "folders", "path", "/a",
+                                   "read_only", FALSE, "path", "/b\n\u202E\t\x1b[2J",
+                                   "read_only", TRUE, "level", "direct"));
+  words = ow_event_words_folders (event);
+  g_assert_cmpstr (words, ==, "/a, /b \\u{202E} ^[[2J (read-only)");
+}
+
 int
 main (int   argc,
       char *argv[])
@@ -225,6 +240,7 @@ main (int   argc,
   g_test_add_func ("/words/U03/whole", test_whole);
   g_test_add_func ("/words/titles", test_titles);
   g_test_add_func ("/words/absent", test_absent);
+  g_test_add_func ("/words/U03/folders", test_folders);
 
   return g_test_run ();
 }

@@ -338,6 +338,18 @@ test_hosts (Fixture       *self,
 }
 
 static void
+test_folders (Fixture       *self,
+              gconstpointer  data)
+{
+  add (self, OW_EVENT_FOLDERS_CHANGED,
+       json_pack ("{s:[{s:s, s:b}, {s:s, s:b}], s:s}", "folders", "path", "/a", "read_only", FALSE,
+                  "path", "/b", "read_only", TRUE, "level", "bubblewrap"));
+  g_assert_cmpuint (count (self), ==, 1);
+  g_assert_cmpstr (item (self, 0)->text->str, ==,
+                   "Folders from the next call on: /a, /b (read-only)");
+}
+
+static void
 read_instructions (Fixture    *self,
                    const char *call,
                    const char *outcome,
@@ -393,6 +405,7 @@ main (int    argc,
   add_test ("/transcript/ends", test_ends);
   add_test ("/transcript/freeze", test_freeze);
   add_test ("/transcript/hosts", test_hosts);
+  add_test ("/transcript/folders", test_folders);
   add_test ("/transcript/no-instructions", test_no_instructions);
   return g_test_run ();
 }
