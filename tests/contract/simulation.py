@@ -49,7 +49,7 @@ class Simulation:
         openshells = _integration("openshells", "openshells")
         uid, gid = os.geteuid(), os.getegid()
         self.account = conftest.Account(uid, gid, conftest._make_workspace(uid, gid))
-        self.sim = openshells.OpenshellSim(self.account).start()
+        self.sim = openshells.OpenshellSim(self.account, speed=0.25).start()
         self.program = self.sim.programs / "openshell"
         self.env = self.account.env()
         self.control = SimControl(self.sim)

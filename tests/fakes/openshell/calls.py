@@ -21,6 +21,8 @@ from errors import Arguments, Dropped, Failure, Usage, refused
 STDIN_CAP = 4 * 1024 * 1024
 NAME_MAX = 19
 # What a real one takes beyond what this one takes; `speed` scales them.
+# What one message to the gateway, the whole line of a command and one word of it may be.
+MESSAGE_CAP, LINE_CAP, WORD_CAP = 1048576 - 47, 256 * 1024, 128 * 1024 - 1
 EXEC_SECONDS, ENGINE_SECONDS = 0.02, 0.15
 RELAY_CLOSED = "exec relay closed before the command reported an exit status"
 
@@ -84,6 +86,21 @@ def check_labels(labels):
             if value and not value[index].isalnum():
                 raise refused("invalid", f"label value must {end} with alphanumeric character: "
                                          f"'{value}'")
+
+
+def _check_limits(wanted):
+    """--cpu and --memory: their values are read, and limit nothing here."""
+    for flag, value, shape, expected in (
+            ("--cpu", wanted.cpu, r"\d+m|\d+(\.\d+)?",
+             "expected positive cores or millicores, for example 2, 0.5, or 500m"),
+            ("--memory", wanted.memory, r"\d+([KMGT]i?)?",
+             "expected positive bytes or a quantity such as 512Mi, 4Gi, or 8G")):
+        if value is None:
+            continue
+        if not re.fullmatch(shape, value):
+            raise Failure(f"invalid {flag} value '{value}': {expected}")
+        if not float(re.match(r"[\d.]+", value).group()):
+            raise Failure(f"{flag} must be greater than zero")
 
 
 class Call(network_calls.NetworkCalls):
@@ -220,6 +237,7 @@ class Call(network_calls.NetworkCalls):
         wanted = parser.parse_args(before)
         policy = policies.read(os.path.join(self.directory, wanted.policy)) if wanted.policy \
             else policies.default()
+        _check_limits(wanted)
         labels = dict(_label(word) for word in wanted.label)
         environment = dict(_label(word) for word in wanted.env)
         try:
@@ -416,8 +434,18 @@ class Call(network_calls.NetworkCalls):
         if failure:
             self.named_failure(failure)
         self.gateway.pause(EXEC_SECONDS)
+        if len(stdin) > MESSAGE_CAP:
+            raise refused("range", "Error, decoded message length too large: found "
+                          f"{len(stdin) + 47} bytes, the limit is: 1048576 bytes")
         line = policies.command_line(command, dict(_label(word) for word in wanted.env),
                                      wanted.workdir)
+        if len(os.fsencode(line)) > LINE_CAP:
+            raise refused("invalid", "command construction failed: assembled command string "
+                          f"exceeds {LINE_CAP} byte limit")
+        if len(os.fsencode(line)) > WORD_CAP:
+            # No shell can be started with a word of that length, and nobody says so.
+            self.gateway.pause(15)
+            raise refused("unavailable", RELAY_CLOSED)
         return self.relay(box, line, wanted.tty, live, stdin, wanted.timeout)
 
     def stdin(self):

@@ -99,7 +99,14 @@ def _connect_out(channel, spec):
                 if place is not None:
                     address = (place.rpartition(":")[0], int(place.rpartition(":")[2]))
                 else:
-                    address = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)[0][4][:2]
+                    try:
+                        found = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
+                    except OSError:
+                        reply.send(f"blocked DNS resolution failed for {host}:{port}: failed to "
+                                   "lookup address information: Name or service not "
+                                   "known".encode())
+                        return
+                    address = found[0][4][:2]
                     refused = proxy.address_refused(host, address[0], port, wanted)
                     if refused:
                         reply.send(f"blocked {refused}".encode())

@@ -106,6 +106,11 @@ def sources(gateway, mounts):
         if not os.path.exists(entry["source"]):
             raise EngineError("ContainerCreateFailed",
                               f"bind source path does not exist: {entry['source']}")
+        words = [entry["source"], entry["target"], *["ro"] * entry["read_only"]]
+        if _driver(gateway.knobs()) == "docker" and any(":" in word for word in words):
+            raise EngineError("ContainerCreateFailed", "create docker sandbox container failed: "
+                              "Docker responded with status code 500: invalid volume "
+                              f"specification: '{':'.join(words)}'")
         if _covers(entry["target"], WORKSPACE):
             raise EngineError("ContainerCreateFailed", f"mount target '{entry['target']}' is "
                               "reserved for the OpenShell workspace")

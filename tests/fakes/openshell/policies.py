@@ -11,6 +11,9 @@ ORDER = ("version", "filesystem_policy", "landlock", "process", "network_policie
 MAPS = {"filesystem_policy": "struct FilesystemDef", "landlock": "struct LandlockDef",
         "process": "struct ProcessDef", "network_policies": "a map"}
 
+FIELDS = {"filesystem_policy": ("include_workdir", "read_only", "read_write"),
+          "landlock": ("compatibility",), "process": ("run_as_user", "run_as_group")}
+
 
 def read(path):
     """The policy in the file @path, as plain dicts and lists."""
@@ -50,10 +53,24 @@ def _kind(value):
     return "unit value"
 
 
+def _known(policy, where, value, fields):
+    """Refuses a key that no policy has."""
+    for key in value:
+        if key not in fields:
+            line, column = getattr(value, "marks", policy.marks).get(key, (1, 1))
+            names = [f"`{field}`" for field in fields]
+            expected = names[0] if len(names) == 1 else " or ".join(names) if len(names) == 2 \
+                else f"one of {', '.join(names)}"
+            raise Failure("failed to parse sandbox policy YAML",
+                          f"{where}unknown field `{key}`, expected {expected} at line {line} "
+                          f"column {column}")
+
+
 def check(policy):
     if not isinstance(policy, dict):
         raise Failure("failed to parse sandbox policy YAML",
                        f"invalid type: {_kind(policy)}, expected struct PolicyFile")
+    _known(policy, "", policy, (*ORDER, "network_middlewares"))
     for key, expected in MAPS.items():
         value = policy.get(key)
         if value is not None and not isinstance(value, dict):
@@ -61,6 +78,8 @@ def check(policy):
             raise Failure("failed to parse sandbox policy YAML",
                            f"{key}: invalid type: {_kind(value)}, expected {expected} at line "
                            f"{line} column {column}")
+        if value is not None and key in FIELDS:
+            _known(policy, f"{key}: ", value, FIELDS[key])
 
 
 def _violations(policy):
@@ -93,6 +112,17 @@ def _violations(policy):
             if not host and not endpoint.get("allowed_ips"):
                 yield (f"network policy '{name}': endpoint host must not be empty unless "
                        "allowed_ips constrains a non-TCP proxy endpoint")
+            ports = endpoint.get("ports") or [endpoint.get("port") or 0]
+            if not all(ports):
+                yield (f"network policy '{name}': endpoint '{host}' must declare at least one "
+                       "port")
+            labels = host.split(".")
+            if any("*" in label and label != "*" and (index or label != "**") and
+                   not re.fullmatch(r"[^*]*\*[^*]*", label) or "**" in label and index
+                   for index, label in enumerate(labels)) or host in ("*", "**"):
+                yield (f"network policy '{name}': invalid host wildcard '{host}'; middle DNS "
+                       "label wildcards must be the entire label '*' and recursive '**' is only "
+                       "allowed as the entire first label")
             if re.fullmatch(r"\*{1,2}\.[^.]+", host):
                 yield (f"network policy '{name}': TLD wildcard '{host}' is not allowed; use "
                        "subdomain wildcards like '*.example.com' instead")

@@ -276,9 +276,11 @@ class Proxy:
         if upstream is None:
             kind, _, text = failure.partition(" ")
             if kind == "blocked":
-                self._log(False, identity, host, port, rule, text, "ssrf")
+                self._log(False, identity, host, port, None, text, "ssrf")
+                literal = "*" not in str(endpoint.get("host"))
+                detail = "declared endpoint check failed" if literal else "internal address"
                 sock.sendall(error(403, "Forbidden", "ssrf_denied",
-                                   f"CONNECT {host}:{port} blocked: internal address"))
+                                   f"CONNECT {host}:{port} blocked: {detail}"))
             return
         sock.sendall(b"HTTP/1.1 200 Connection Established\r\n\r\n")
         self._log(True, identity, host, port, rule, "")

@@ -21,6 +21,7 @@ import time
 
 import kernel
 import proxy
+import seccomp
 import wire
 
 PROXY_URL = f"http://{proxy.ADDRESS[0]}:{proxy.ADDRESS[1]}"
@@ -108,7 +109,9 @@ class Supervisor:
         self.session, self.session_lock = None, threading.Lock()
         self.backlog, self.applied = [], 0
         self.network, self.over, self.settled, self.main = None, False, False, 0
+        self.filter = seccomp.program()
         self._check_landlock()
+        self._make_paths()
         self._try_ruleset()
         self._network()
 
@@ -121,6 +124,11 @@ class Supervisor:
         self.hard = (self.spec["policy"].get("landlock") or {}).get(
             "compatibility") == "hard_requirement"
         self.landlock = kernel.landlock_abi() > 0 and not self.spec.get("no_landlock")
+        for path in self.read_write:
+            # What may be written and is nowhere is made, and is the commands' own.
+            if not os.path.lexists(path):
+                os.makedirs(path)
+                os.chown(path, self.spec["uid"], self.spec["gid"])
 
     def _network(self):
         """Commands get a network of their own, with the proxy at the other end of a wire and no
@@ -138,6 +146,15 @@ class Supervisor:
         kernel.setns(own, kernel.NEWNET)
         os.close(own)
         self.proxy = proxy.Proxy(self)
+
+    def _make_paths(self):
+        """A path to write that is nowhere is made, and is then the command's own."""
+        for path in self.read_write:
+            if os.path.islink(path):
+                raise Walled(f"read_write path '{path}' is a symlink")
+            if not os.path.lexists(path):
+                os.makedirs(path)
+                os.chown(path, self.spec["uid"], self.spec["gid"])
 
     def _try_ruleset(self):
         fd = self.ruleset()
@@ -178,6 +195,8 @@ class Supervisor:
         kernel.prctl(kernel.SET_NO_NEW_PRIVS, 1)
         if ruleset is not None:
             kernel.landlock_restrict(ruleset)
+        seccomp.apply(self.filter)
+        kernel.refuse_calls()
 
     # --- events for the gateway ---
 

@@ -14,6 +14,7 @@ CODES = {
     "unauthenticated": "The request does not have valid authentication credentials",
     "denied": "The caller does not have permission to execute the specified operation",
     "internal": "Internal error",
+    "range": "Operation was attempted past the valid range",
     "unknown": "Unknown error",
     "exhausted": "Some resource has been exhausted",
 }
