@@ -78,11 +78,7 @@ on_tried (GObject      *source,
   if (!ow_openshell_exec_finish (OW_OPENSHELL (source), result, &status, NULL, &error))
     {
       /* Its phase says Ready, and nothing is there to run a command in. */
-      g_autofree char *why = g_strdup_printf ("the sandbox was made and does not run (%s)",
-                                              error->message);
-
-      g_error_free (error);
-      finish_with (task, why);
+      g_task_return_error (task, ow_openshell_refuse_phantom (error));
       return;
     }
   if (status != 0)

@@ -12,6 +12,10 @@
 /* @reason, of the rooms openshell and containers, as a refusal. What was stopped by a person
  * stays that. (transfer full) both */
 GError  *ow_openshell_refuse         (GError *reason);
+/* The same of a create that failed, where what is known of the machine tells more. */
+GError  *ow_openshell_refuse_create  (const OwOpenshellFacts *facts, GError *reason);
+/* The same of a sandbox in phase Ready in which no command runs. */
+GError  *ow_openshell_refuse_phantom (GError *reason);
 GError  *ow_openshell_refuse_image   (const OwContainerEngine *engine, const char *image);
 GError  *ow_openshell_refuse_version (const char *version);
 /* Whether @error is of the class @fault. */

@@ -7,6 +7,7 @@
 
 #include "base/ow-error.h"
 #include "base/ow-text.h"
+#include "ow-landlock-check-private.h"
 
 gboolean
 ow_openshell_refuse_is (const GError     *error,
@@ -39,6 +40,56 @@ ow_openshell_refuse (GError *reason)
     why = skip_what (why);
   ow_error_setf (&error, OW_ERROR_REFUSED, NULL, OW_OPENSHELL_REFUSED ": %s", why);
   return error;
+}
+
+GError *
+ow_openshell_refuse_phantom (GError *reason)
+{
+  g_autoptr (GError) cause = reason;
+  GError *error = NULL;
+
+  ow_error_setf (&error, OW_ERROR_REFUSED, NULL,
+                 OW_OPENSHELL_REFUSED ": the sandbox was made, and no command runs in it: %s",
+                 skip_what (cause->message));
+  return error;
+}
+
+/* A container that ended at once does not tell why. What it needs and may not have is what is
+ * said: Landlock, which is demanded, and each path of the policy. */
+static GError *
+refuse_ended (const OwOpenshellFacts *facts,
+              GError                 *reason)
+{
+  g_autoptr (GError) cause = reason;
+  g_autofree char *image = ow_text_visible (facts->image);
+  GError *error = NULL;
+
+  if (facts->engine != NULL && ow_landlock_check (&error) <= 0)
+    return error;
+  ow_error_setf (&error, OW_ERROR_REFUSED,
+                 "Look at \"docker logs\" or \"podman logs\" of such a container, or use the "
+                 "image that was tested.",
+                 OW_OPENSHELL_REFUSED ": the sandbox was made and ended at once. Its kernel may have "
+                 "no Landlock, or the image %s may lack one of /usr, /lib, /etc, /var/log and "
+                 "/sandbox (%s)", image, skip_what (cause->message));
+  return error;
+}
+
+GError *
+ow_openshell_refuse_create (const OwOpenshellFacts *facts,
+                            GError                 *reason)
+{
+  if (ow_openshell_refuse_is (reason, OW_OPENSHELL_FAULT_MAIN_EXITED))
+    return refuse_ended (facts, reason);
+  if (ow_openshell_refuse_is (reason, OW_OPENSHELL_FAULT_IMAGE_ABSENT))
+    {
+      g_autoptr (GError) cause = reason;
+      g_autoptr (GError) image = ow_openshell_refuse_image (facts->engine, facts->image);
+
+      return g_error_new (OW_ERROR, OW_ERROR_REFUSED, "%s OpenShell tried it: %s", image->message,
+                          skip_what (cause->message));
+    }
+  return ow_openshell_refuse (reason);
 }
 
 /* The words that a person looks for are the same wherever the image is missed. */

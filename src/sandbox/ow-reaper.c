@@ -27,6 +27,7 @@ typedef struct {
   OwOpenshell *openshell;  /* (owned) (nullable) */
   gboolean     orphans;
   gboolean     settled;    /* the second look */
+  gboolean     making;     /* the gateway is still making one of them */
   GPtrArray   *dead;       /* (owned) of Dead */
   guint        pending;
   guint        reaped;
@@ -223,6 +224,8 @@ on_settled (gpointer user_data)
 static gboolean
 may_still_come (Reap *reap)
 {
+  if (reap->making)
+    return TRUE;
   for (guint i = 0; i < reap->dead->len; i++)
     {
       const Dead *dead = g_ptr_array_index (reap->dead, i);
@@ -328,6 +331,12 @@ on_listed (GObject      *source,
 
       if (!is_left (reap, sandbox))
         continue;
+      /* One that is deleted while it is being made leaves a container behind at times. */
+      if (!reap->settled && strcmp (sandbox->phase, "Provisioning") == 0)
+        {
+          reap->making = TRUE;
+          continue;
+        }
       deletion = g_new0 (Deletion, 1);
       deletion->task = g_object_ref (task);
       deletion->name = g_strdup (sandbox->name);
