@@ -47,10 +47,14 @@ static void
 on_consent_asked (OwWatch *self,
                   OwEvent *event)
 {
+  /* The command was typed; that it may reach more hosts, or anything else, was not. */
+  const char *decision = g_strcmp0 (ow_event_get_string (event, "kind"), "tool") == 0
+                         ? "once" : "deny";
+
   if (self->options.consent == OW_WATCH_ALLOW_OWN_COMMAND)
     ow_face_send (self->face, "consent.answer",
                   json_pack ("{s:s, s:s}", "request", ow_event_get_string (event, "request"),
-                             "decision", "once"), TRUE);
+                             "decision", decision), TRUE);
   else if (self->questions != NULL)
     ow_questions_asked (self->questions, event, !self->loading);
 }

@@ -27,8 +27,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 from common.skips import has_pidfd_getfd, proc_sys_is_read_only  # noqa: E402
+from walls import WALLS, make_wall  # noqa: E402
 
 ORDINARY = "ow-test"
+GATEWAY_MARK = b"OPENWORKER_TEST_GATEWAY="
 TIME_SCALE = float(os.environ.get("OPENWORKER_TEST_TIME_SCALE", "1"))
 
 
@@ -60,6 +62,8 @@ def pytest_generate_tests(metafunc):
     if "account_kind" in metafunc.fixturenames and not any("account_kind" in n for n in named):
         kinds = ["root", "ordinary"] if os.geteuid() == 0 else ["ordinary"]
         metafunc.parametrize("account_kind", kinds, indirect=True)
+    if "wall" in metafunc.fixturenames and not any("wall" in n for n in named):
+        metafunc.parametrize("wall", WALLS, indirect=True)
 
 
 def scaled(seconds):
@@ -86,10 +90,21 @@ class Account:
         self.uid, self.gid, self.workspace = uid, gid, workspace
         self.extra_env = {}
         self.started = []
+        self.folder_owner = None
 
     @property
     def is_root(self):
         return self.uid == 0
+
+    def owner(self, path):
+        """Whose a file at @path is to be: the account's, or who has the folders (walls.py)."""
+        path, workspace = Path(path), self.workspace
+        if self.folder_owner is None or workspace.path not in path.parents:
+            return self.uid, self.gid
+        own = (workspace.home, workspace.runtime, workspace.tmp, workspace.path / "openshell")
+        if any(place == path or place in path.parents for place in own):
+            return self.uid, self.gid
+        return self.folder_owner
 
     def env(self, **more):
         """The whole environment of a child: nothing of the caller's."""
@@ -141,7 +156,7 @@ class Account:
         """Makes files the account's, with all that is below them."""
         for path in paths:
             for name in [path, *Path(path).rglob("*")]:
-                os.chown(name, self.uid, self.gid, follow_symlinks=False)
+                os.chown(name, *self.owner(name), follow_symlinks=False)
 
     def write(self, path, content, mode=0o644):
         """A file of the account's, parents made."""
@@ -149,7 +164,7 @@ class Account:
         self.mkdir(path.parent)
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         path.chmod(mode)
-        os.chown(path, self.uid, self.gid)
+        os.chown(path, *self.owner(path))
         return path
 
     def mkdir(self, path, mode=0o755):
@@ -158,7 +173,7 @@ class Account:
             if not part.exists():
                 part.mkdir(mode=mode)
                 part.chmod(mode)
-                os.chown(part, self.uid, self.gid)
+                os.chown(part, *self.owner(part))
         return path
 
 
@@ -189,8 +204,15 @@ class Workspace:
     def private_homes(self):
         return self.config / "sandbox-runtime"
 
+    def left(self):
+        """Private homes and entries of the registry. The lock stays that keeps the count of sandboxes:
+        one who took it away could let two count at once."""
+        return [str(path) for place in (self.private_homes, self.state / "registry") if place.exists()
+                for path in place.iterdir() if path.name != "reserve.lock"]
+
     def processes(self):
-        """{pid: command} of what has the workspace in its environment or arguments."""
+        """{pid: command} of what has the workspace in its environment or arguments, but for the
+        gateway of a simulated openshell and its end of each container."""
         found, mark = {}, os.fsencode(self.path)
         for entry in os.listdir("/proc"):
             if not entry.isdigit() or int(entry) == os.getpid():
@@ -200,6 +222,8 @@ class Workspace:
                 environment = Path("/proc", entry, "environ").read_bytes()
                 state = Path("/proc", entry, "stat").read_text().rsplit(")", 1)[1].split()[0]
             except OSError:
+                continue
+            if GATEWAY_MARK in environment:
                 continue
             if (mark in command or mark in environment) and state != "Z":
                 found[int(entry)] = command.replace(b"\0", b" ").decode(errors="replace")
@@ -359,6 +383,16 @@ def workspace(request):
     """The workspace of the account that the test uses (`account`, else `ordinary_user`)."""
     name = "account" if "account" in request.fixturenames else "ordinary_user"
     return request.getfixturevalue(name).workspace
+
+
+@pytest.fixture
+def wall(request, ordinary_ids):
+    """The wall of the test's account, of each kind in turn; nothing may be left in it."""
+    name = "account" if "account" in request.fixturenames else "ordinary_user"
+    made = make_wall(request.param, request.getfixturevalue(name), ordinary_ids)
+    yield made
+    left = made.end()
+    assert not left, f"sandboxes were left behind: {left}"
 
 
 @pytest.fixture

@@ -126,7 +126,9 @@ class OpenshellSim:
             self.account.give(self.state)
         (self.state / "port").unlink(missing_ok=True)
         self._save()
-        environment = self.account.env(PATH="/usr/sbin:/usr/bin:/sbin:/bin")
+        # The mark tells who looks for what a test left that this is the test's own.
+        environment = self.account.env(PATH="/usr/sbin:/usr/bin:/sbin:/bin",
+                                       OPENWORKER_TEST_GATEWAY=self.name)
         log = open(self.state / "gateway.log", "ab")
         self.gateway = subprocess.Popen(
             self.account.argv([PROGRAM, "-SB", str(self.programs / "gateway.py"),
