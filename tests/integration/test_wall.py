@@ -7,14 +7,19 @@ The walls differ by design where REFUSED says so: in bubblewrap a write outside 
 read-only file system, with OpenShell Landlock, and nothing there runs as root. OpenShell's own
 Landlock rules have no listing of `/` either."""
 
+import json
 import os
 import re
+import shutil
 import socket
+import ssl
 import subprocess
 import sys
 import threading
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 
+import public_host
 import pytest
 
 EXEC = ["sandbox", "exec"]
@@ -80,7 +85,10 @@ def test_root_becomes_the_owner_of_the_folders(account, workspace, folder, openw
     check_refusals(done, canary, wall)
     done = run_probe(account, openworker, wall, folder, "id -u; id -g; id -G; echo new > made; "
                      "echo x > ~/made && stat -c %u ~/made")
-    assert done.stdout.split() == [str(uid), str(gid), str(gid), str(uid)], done.stderr
+    groups = done.stdout.split()[2:-1]
+    assert done.stdout.split()[:2] + done.stdout.split()[-1:] == [str(uid), str(gid), str(uid)], done.stderr
+    # OpenShell's supervisor leaves its own group with what it starts.
+    assert set(groups) == {str(gid)} or wall.is_openshell and set(groups) <= {str(gid), "0"}, groups
     assert (folder / "made").stat().st_uid == uid
     assert_nothing_left(workspace)
 
@@ -180,7 +188,13 @@ def test_output_passes_through_byte_for_byte(account, workspace, folder, openwor
 
 
 def test_what_is_there_can_be_listed(account, workspace, folder, openworker, wall):
-    """`ls /` works, and shows what was put there: no home but the way to the folders."""
+    """`ls /` works, and shows what was put there: no home but the way to the folders. OpenShell's
+    Landlock rules allow no listing of what leads to a folder."""
+    if wall.is_openshell:
+        done = run_probe(account, openworker, wall, folder, f"ls -A {folder}; for f in / {workspace.path} {workspace.home} "
+                         "/root /home; do ls $f; done")
+        assert done.stdout == "f\n" and len(done.stderr.splitlines()) == 5, done.stderr
+        return
     done = run_probe(account, openworker, wall, folder, f"ls / && ls -A {workspace.path}; ls /root /home")
     assert {"usr", "etc", "proc", "tmp"} <= set(done.stdout.split())
     assert not {"boot", "srv", "sys", "media"} & set(done.stdout.split())
@@ -212,7 +226,10 @@ def test_processes_of_a_command_are_behind_the_same_wall(account, workspace, fol
     assert len(command.splitlines()) == 11, done.stdout
     for line in ("NoNewPrivs:\t1", "Seccomp:\t2", "CapEff:\t0000000000000000"):
         assert line in command, command
-    outside = {os.readlink(f"/proc/self/ns/{name}") for name in ("mnt", "user", "pid", "net")}
+    # A container that root starts is in root's own user namespace, and runs as an ordinary account there.
+    own = ("mnt", "pid", "net") if wall.is_openshell and account.is_root else ("mnt", "user", "pid", "net")
+    outside = {os.readlink(f"/proc/self/ns/{name}") for name in own}
+    assert not wall.is_openshell or "Uid:\t0" not in command
     assert not outside & set(command.splitlines())
 
 
@@ -226,7 +243,7 @@ def test_runner_is_read_only_and_starts_the_command(account, workspace, folder, 
     assert lines[0] == "openworker-runn" and lines[1].startswith("/opt/openworker/openworker-runner serve "), lines
     mounts = [line.split() for line in lines if " /opt/openworker" in line and " - " in line]
     assert mounts and all("ro" in mount[5].split(",") for mount in mounts), lines
-    assert lines[-1] == "openworker-runner" and done.stderr.count("Read-only file system") >= 2, done.stderr
+    assert lines[-1] == "openworker-runner" and done.stderr.count(REFUSED[wall.name]) >= 2, done.stderr
 
 
 def test_private_home_is_empty_and_goes_with_the_sandbox(account, workspace, folder, openworker, wall):
@@ -266,7 +283,45 @@ def test_descriptors_of_the_caller_do_not_get_in(account, folder, openworker, wa
 SERVER = Path(__file__).with_name("public_host.py")
 
 
+@pytest.fixture
+def public_server(workspace, folder):
+    """A TLS server on the loopback, with the certificate of its CA in the folder: its port."""
+    public_host.make_certificate(workspace.path)
+    shutil.copy(workspace.path / "ca.pem", folder / "ca.pem")
+    (folder / "ca.pem").chmod(0o644)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(workspace.path / "ca.pem", workspace.path / "key.pem")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), public_host.Answer)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server.server_address[1]
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize("wall", ["openshell"], indirect=True)
+def test_listed_host_is_reached_through_openshell_and_no_other(account, folder, openworker, wall, public_server):
+    """As above, with the simulation's own way to a host in place of a network. What was refused is
+    still refused seconds later: that the command was typed allows no host."""
+    wall.sim.set(hosts={f"{name}:443": f"127.0.0.1:{public_server}" for name in public_host.NAMES})
+    curl = f"curl -sS --cacert {folder}/ca.pem"
+    done = run_probe(account, openworker, wall, folder,
+                     f"{curl} https://github.com/; echo \"[$?]\"; {curl} https://other.test/; echo \"[$?]\"; sleep 3; "
+                     f"{curl} https://other.test/; echo \"[$?]\"; {curl} http://github.com/; echo \"[$?]\"; "
+                     f"{curl} -m 5 --noproxy '*' https://github.com/; echo \"[$?]\"")
+    assert done.stdout.startswith("public host answers\n[0]\n"), done.stdout + done.stderr
+    answers = re.findall(r"\[(\d+)\]", done.stdout)
+    assert answers[:3] == ["0", "56", "56"] and answers[4] in ("6", "7"), done.stdout + done.stderr
+    assert done.stdout.count("public host answers") == 1 and "may be reached" not in done.stderr
+    events = [json.loads(line) for line in account.run([openworker, "audit", "show", "--json"]).stdout.splitlines()]
+    decisions = [record["event"] for record in events if record["event"]["type"] == "host-decision"]
+    assert [(one["host"], one["decision"], one["reason"]) for one in decisions if one["host"] == "other.test"] == [
+        ("other.test", "refuse", "not_listed")]
+    assert {one["level"] for one in decisions} == {"openshell"}
+
+
 @pytest.mark.root
+@pytest.mark.parametrize("wall", ["bubblewrap"], indirect=True)
 def test_listed_host_is_reached_and_no_other(account, workspace, folder, openworker, wall):
     """The proxy's own decision, not missing DNS: in a network of its own both names lead to a
     server that answers, and only the one on the list is let through."""
