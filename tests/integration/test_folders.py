@@ -11,13 +11,14 @@ import subprocess
 
 import pytest
 from conftest import scaled, wait_until
+from container_engine import ContainerEngine
 from engine_client import EngineClient
 from engines import Up, said, wait_begun
 from model_server import ModelServer, calls
 from openshells import OpenshellSim
 
 SLOW = "cd /tmp; x=1; touch {0}/begun; while ! [ -e {0}/go ]; do sleep 0.05; done; touch {0}/made"
-WALLS = ["bubblewrap"]
+WALLS = ["bubblewrap", "openshell"]
 
 
 def shell(command):
@@ -25,14 +26,26 @@ def shell(command):
 
 
 @pytest.fixture
-def provider(request, account):
+def other(account, workspace):
+    """A second folder, with a file."""
+    account.write(workspace.path / "other/file", "other's words\n")
+    return workspace.path / "other"
+
+
+@pytest.fixture
+def provider(request, account, workspace, other, ordinary_ids):
     """Its name; with openshell there is one for the account."""
     name = getattr(request, "param", "bubblewrap")
     if name != "openshell":
         yield name
         return
-    with OpenshellSim(account, speed=0) as sim:
-        account.extra_env["PATH"] = f"{sim.programs}:/usr/bin:/bin"
+    with OpenshellSim(account) as sim:
+        sim.install()
+        ContainerEngine(account, sim.programs)
+        if account.is_root:
+            # Nothing in a sandbox of OpenShell runs as root: the folders are another account's.
+            for path in (workspace.folder, *workspace.path.glob("other"), *workspace.path.glob("other/*")):
+                os.chown(path, *ordinary_ids)
         yield name
 
 
@@ -42,13 +55,6 @@ def engine(account, openworker, provider):
     yield up
     if up.process.poll() is None:
         assert up.stop() == 0
-
-
-@pytest.fixture
-def other(account, workspace):
-    """A second folder, with a file."""
-    account.write(workspace.path / "other/file", "other's words\n")
-    return workspace.path / "other"
 
 
 @pytest.fixture
