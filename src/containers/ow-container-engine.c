@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: The OpenWorker authors */
 
-#include "containers/ow-container-engine.h"
+#include "ow-container-engine-private.h"
 
 #include <string.h>
-#include <sys/wait.h>
 
 #include "base/ow-error.h"
-#include "base/ow-process.h"
 #include "base/ow-text.h"
-#include "wire/ow-json.h"
 
-#define CALL_MS  10000
-#define CALL_CAP (4u * 1024u * 1024u)
+#define WHAT_IMAGE "The container engine cannot say whether it has the image"
 
 void
 ow_container_engine_free (OwContainerEngine *engine)
@@ -25,67 +21,8 @@ ow_container_engine_free (OwContainerEngine *engine)
   g_free (engine->version);
   g_free (engine->id);
   g_free (engine->root_dir);
+  g_free (engine->other);
   g_free (engine);
-}
-
-static OwContainerEngine *
-read_info (const char *program,
-           json_t     *root)
-{
-  OwContainerEngine *engine = g_new0 (OwContainerEngine, 1);
-  json_t *store = json_object_get (root, "store");
-  const char *root_dir = ow_json_get_string (root, "DockerRootDir", NULL);
-
-  engine->program = g_strdup (program);
-  if (root_dir == NULL)
-    {
-      engine->kind = OW_ENGINE_PODMAN;
-      engine->version = g_strdup (ow_json_get_string (json_object_get (root, "version"), "Version",
-                                                      ""));
-      root_dir = ow_json_get_string (store, "graphRoot", NULL);
-    }
-  else
-    {
-      engine->version = g_strdup (ow_json_get_string (root, "ServerVersion", ""));
-      engine->id = g_strdup (ow_json_get_string (root, "ID", NULL));
-      engine->snap = g_str_has_prefix (root_dir, "/var/snap/docker/");
-    }
-  engine->root_dir = g_strdup (root_dir);
-  return engine;
-}
-
-static void
-on_info (GObject      *object,
-         GAsyncResult *result,
-         gpointer      user_data)
-{
-  g_autoptr (GTask) task = user_data;
-  GError *error = NULL;
-  g_autoptr (OwProcessResult) run = ow_process_run_finish (result, &error);
-  char reason[OW_WIRE_ERROR_SIZE];
-  json_t *root;
-
-  if (run == NULL)
-    {
-      g_task_return_error (task, error);
-      return;
-    }
-  root = ow_json_parse (g_bytes_get_data (run->output, NULL), g_bytes_get_size (run->output),
-                        reason);
-  if (root == NULL)
-    {
-      g_autofree char *said = ow_text_from_bytes (g_bytes_get_data (run->error_output, NULL),
-                                                  (gssize) g_bytes_get_size (run->error_output));
-      g_autofree char *visible = ow_text_visible (said);
-
-      ow_error_set (&error, OW_ERROR_REFUSED, "The container engine does not answer", visible,
-                    NULL);
-      g_task_return_error (task, error);
-      return;
-    }
-  g_task_return_pointer (task, read_info (g_task_get_task_data (task), root),
-                         (GDestroyNotify) ow_container_engine_free);
-  json_decref (root);
 }
 
 void
@@ -94,22 +31,8 @@ ow_container_engine_find_async (const char          *driver,
                                 GAsyncReadyCallback  callback,
                                 gpointer             user_data)
 {
-  g_autoptr (GTask) task = g_task_new (NULL, cancellable, callback, user_data);
-  char *program = g_find_program_in_path (driver);
-  const char *argv[] = { program, "info", "--format", "{{json .}}", NULL };
-  OwProcessOptions options = { .argv = argv };
-  GError *error = NULL;
-
-  g_task_set_source_tag (task, ow_container_engine_find_async);
-  g_task_set_task_data (task, program, g_free);
-  if (program == NULL)
-    {
-      ow_error_setf (&error, OW_ERROR_REFUSED, NULL, "%s is not installed", driver);
-      g_task_return_error (task, error);
-      return;
-    }
-  ow_process_run_async (&options, CALL_MS, CALL_CAP, cancellable, on_info,
-                        g_steal_pointer (&task));
+  ow_container_engine_find_at_async (ow_container_engine_places_new (), driver, cancellable,
+                                     callback, user_data);
 }
 
 OwContainerEngine *
@@ -121,6 +44,17 @@ ow_container_engine_find_finish (GAsyncResult  *result,
   return g_task_propagate_pointer (G_TASK (result), error);
 }
 
+/* Neither command has a status of its own for an image that is not there: one that cannot reach its
+ * engine has the same. */
+static gboolean
+says_absent (const OwContainerSaid *said)
+{
+  g_autofree char *lower = g_ascii_strdown (said->errors, -1);
+
+  return strstr (lower, "no such image") != NULL || strstr (lower, "image not known") != NULL ||
+         strstr (lower, "no such object") != NULL;
+}
+
 static void
 on_inspected (GObject      *object,
               GAsyncResult *result,
@@ -128,12 +62,24 @@ on_inspected (GObject      *object,
 {
   g_autoptr (GTask) task = user_data;
   GError *error = NULL;
-  g_autoptr (OwProcessResult) run = ow_process_run_finish (result, &error);
+  g_autoptr (OwContainerSaid) said = ow_container_engine_ask_finish (result, &error);
 
-  if (run == NULL)
-    g_task_return_error (task, error);
+  if (said == NULL)
+    {
+      g_task_return_error (task, error);
+      return;
+    }
+  if (said->status == 0)
+    g_task_return_int (task, 1);
+  else if (says_absent (said))
+    g_task_return_int (task, 0);
   else
-    g_task_return_int (task, WIFEXITED (run->status) && WEXITSTATUS (run->status) == 0);
+    {
+      ow_error_set (&error, OW_ERROR_REFUSED, WHAT_IMAGE,
+                    *said->errors != '\0' ? said->errors : "it said nothing",
+                    "Look whether it runs with `docker info` or `podman info`");
+      g_task_return_error (task, error);
+    }
 }
 
 void
@@ -144,12 +90,20 @@ ow_container_engine_has_image_async (const OwContainerEngine *engine,
                                      gpointer                 user_data)
 {
   g_autoptr (GTask) task = g_task_new (NULL, cancellable, callback, user_data);
-  const char *argv[] = { engine->program, "image", "inspect", "--", image, NULL };
-  OwProcessOptions options = { .argv = argv };
+  const char *arguments[] = { "image", "inspect", image, NULL };
+  GError *error = NULL;
 
   g_task_set_source_tag (task, ow_container_engine_has_image_async);
-  ow_process_run_async (&options, CALL_MS, CALL_CAP, cancellable, on_inspected,
-                        g_steal_pointer (&task));
+  g_task_set_check_cancellable (task, FALSE);
+  if (*image == '\0' || *image == '-')
+    {
+      ow_error_set (&error, OW_ERROR_REFUSED, WHAT_IMAGE, "that is no image's name",
+                    "Look at OPENWORKER_SANDBOX_IMAGE");
+      g_task_return_error (task, error);
+      return;
+    }
+  ow_container_engine_ask_async (engine->program, arguments, engine->socket, cancellable,
+                                 on_inspected, g_steal_pointer (&task));
 }
 
 gboolean
@@ -172,21 +126,63 @@ ow_container_engine_has_image_finish (GAsyncResult  *result,
   return TRUE;
 }
 
+static gboolean
+lies_in (const char *path,
+         const char *folder)
+{
+  gsize length = strlen (folder);
+
+  return strncmp (path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
+}
+
+/* The snap sees what its interfaces "home" and "removable-media" give it. Others are shown to a
+ * container as empty folders, without an error. */
 char *
 ow_container_engine_cannot_mount (const OwContainerEngine *engine,
                                   const char              *path)
 {
-  if (engine->snap && strstr (path, "/.") != NULL)
-    return g_strdup ("Docker from the snap store cannot see hidden folders");
+  static const char * const media[] = { "/media", "/mnt", "/run/media" };
+  const char *home = g_get_home_dir ();
+  const char *below;
+
+  if (!engine->snap)
+    return NULL;
+  for (gsize i = 0; i < G_N_ELEMENTS (media); i++)
+    if (lies_in (path, media[i]))
+      return NULL;
+  if (!lies_in (path, home))
+    return g_strdup ("Docker from the snap store sees folders of the home only. Install Docker "
+                     "from its own packages, or use Podman");
+  below = path + strlen (home);
+  if (g_str_has_prefix (below, "/.") || lies_in (below, "/snap"))
+    return g_strdup ("snap Docker cannot see hidden folders. Install Docker from its own "
+                     "packages, or use Podman");
   return NULL;
+}
+
+static char *
+quote_if_needed (const char *word)
+{
+  for (const char *p = word; *p != '\0'; p++)
+    if (!g_ascii_isalnum (*p) && strchr ("-._/:@", *p) == NULL)
+      return g_shell_quote (word);
+  return g_strdup (word);
 }
 
 char *
 ow_container_engine_pull_line (const OwContainerEngine *engine,
                                const char              *image)
 {
-  g_autofree char *quoted = g_shell_quote (image);
+  g_autofree char *command = g_path_get_basename (engine->program);
+  g_autofree char *quoted = quote_if_needed (image);
+  g_autofree char *host = NULL;
+  g_autofree char *place = NULL;
 
-  return g_strdup_printf ("%s pull %s", engine->kind == OW_ENGINE_PODMAN ? "podman" : "docker",
-                          quoted);
+  if (engine->socket == NULL || (engine->kind == OW_ENGINE_DOCKER && engine->other == NULL))
+    return g_strdup_printf ("%s pull %s", command, quoted);
+  /* The command by itself would download to another engine. */
+  host = g_strconcat ("unix://", engine->socket, NULL);
+  place = quote_if_needed (host);
+  return g_strdup_printf ("%s %s %s pull %s", command,
+                          engine->kind == OW_ENGINE_PODMAN ? "--url" : "-H", place, quoted);
 }

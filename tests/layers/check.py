@@ -23,7 +23,8 @@ from common.tree import ROOT, copy                # noqa: E402
 from rules import include_paths, include_rooms, include_users    # noqa: E402
 
 # The order of src/meson.build: a room may include what stands in an earlier group.
-ORDER = [["base", "wire"], ["events", "config"], ["audit", "consent"], ["tools"],
+ORDER = [["base", "wire"], ["events", "config"], ["audit", "openshell", "containers"], ["consent"],
+         ["tools"],
          ["sandbox", "model"], ["agent"], ["session"], ["engine"], ["cli", "ui"]]
 # (room, what it may not include): the compiler refuses.
 WRONG_WAYS = [
@@ -33,7 +34,14 @@ WRONG_WAYS = [
     ("events", "audit/ow-audit.h"),
     ("config", "events/ow-event.h"),
     ("audit", "consent/ow-consent.h"),
+    ("openshell", "events/ow-event.h"),
+    ("openshell", "containers/ow-container-engine.h"),
+    ("openshell", "sandbox/ow-sandbox.h"),
+    ("containers", "openshell/ow-openshell.h"),
+    ("containers", "config/ow-config.h"),
     ("consent", "tools/ow-tool-host.h"),
+    ("consent", "openshell/ow-openshell.h"),
+    ("tools", "containers/ow-container-engine.h"),
     ("tools", "sandbox/ow-sandbox.h"),
     ("model", "agent/ow-agent.h"),
     ("sandbox", "model/ow-model.h"),
@@ -92,6 +100,7 @@ def compiles(commands, room, include, scratch):
 def allowed(room):
     """A header that the room may include, for the control of its wrong-way cases."""
     return {"base": "base/ow-text.h", "wire": "wire/ow-rpc.h", "config": "base/ow-file.h",
+            "openshell": "wire/ow-json.h", "containers": "base/ow-process.h",
             "runner": "wire/ow-rpc.h", "proxy": "wire/ow-json.h"}.get(room, "events/ow-event.h")
 
 

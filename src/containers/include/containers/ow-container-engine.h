@@ -21,19 +21,23 @@ typedef struct {
   gboolean     snap;       /* Docker from the snap store: it does not see hidden folders */
   gboolean     rootless;
   char        *program;    /* (owned) the command that was asked */
-  char        *socket;     /* (owned) (nullable) where it answers, as a path */
+  char        *socket;     /* (owned) (nullable) where it answers, as a path; NULL: where that
+                            * command looks by itself */
   char        *version;    /* (owned) */
   char        *id;         /* (owned) (nullable) the daemon's own id; podman has none */
   char        *root_dir;   /* (owned) (nullable) where its images lie */
+  char        *other;      /* (owned) (nullable) where `docker` of this account answers as another
+                            * daemon: there are two, and only this one counts */
 } OwContainerEngine;
 
 void ow_container_engine_free (OwContainerEngine *engine);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (OwContainerEngine, ow_container_engine_free)
 
 /* The engine that a local gateway with this @driver uses ("docker" or "podman"): asked at the
- * sockets where the gateway looks, DOCKER_HOST of gateway.env first. Told apart: not installed; it
- * does not run; it runs and this account may not use it; and, when the `docker` of this account
- * answers as another daemon, that there are two, each with its socket. */
+ * sockets where the gateway looks, those of gateway.env first. Told apart in errors: not installed;
+ * it does not run; it runs and this account may not use it, or not in this login yet; and an engine
+ * of this account that is at none of the places where the gateway looks, each named. A gateway on
+ * another machine is not asked about: its engine cannot be. */
 void               ow_container_engine_find_async  (const char *driver, GCancellable *cancellable,
                                                     GAsyncReadyCallback callback,
                                                     gpointer user_data);
