@@ -20,9 +20,9 @@ from errors import Arguments, Dropped, Failure, Usage, refused
 
 STDIN_CAP = 4 * 1024 * 1024
 NAME_MAX = 19
-# What a real one takes beyond what this one takes; `speed` scales them.
 # What one message to the gateway, the whole line of a command and one word of it may be.
 MESSAGE_CAP, LINE_CAP, WORD_CAP = 1048576 - 47, 256 * 1024, 128 * 1024 - 1
+# What a real one takes beyond what this one takes; `speed` scales them.
 EXEC_SECONDS, ENGINE_SECONDS = 0.02, 0.15
 RELAY_CLOSED = "exec relay closed before the command reported an exit status"
 
@@ -243,7 +243,9 @@ class Call(network_calls.NetworkCalls):
         try:
             config = json.loads(wanted.driver_config_json or "{}")
         except ValueError as error:
-            raise Failure("failed to parse --driver-config-json", str(error)) from error
+            raise Failure("--driver-config-json must be valid JSON", str(error)) from error
+        if not isinstance(config, dict):
+            raise Failure("--driver-config-json must be a JSON object keyed by driver name")
         self.create(wanted.name, vars(wanted)["from"], policy, labels, environment, config,
                     command)
 

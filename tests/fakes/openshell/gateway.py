@@ -24,7 +24,9 @@ import wire      # noqa: E402
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 DRAIN = 10.0
-GONE_AFTER, WATCH, POLICY_SECONDS = 5.0, 2.0, (1.0, 9.0)
+GONE_AFTER, WATCH, POLICY_SECONDS = 5.0, 0.8, (1.0, 9.0)
+# How long the driver takes to see that a container ended.
+EXIT_SEEN = 1.6
 
 
 def now_text():
@@ -127,7 +129,7 @@ class Gateway:
     def recover(self, box):
         """After a start: a container that runs connects again, one that stopped is started."""
         runs = box.container.alive()
-        self.pause(0.8 if runs else 1.5)
+        self.pause(0.8 if runs else 0.2)
         if not runs:
             self.provision(box, lambda *words: None)
             return
@@ -166,6 +168,10 @@ class Gateway:
         if box.container.marked("phantom"):
             return
         if not box.container.marked("removed"):
+            box.set_phase("Provisioning")
+            self.pause(EXIT_SEEN)
+            if box.deleted:
+                return
             box.set_phase("Error", *failures.engine("exited", "", ""))
             self.save()
             return
@@ -254,8 +260,12 @@ class Gateway:
         self.stopping = True
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
-        deadline = time.monotonic() + DRAIN * self.knobs().get("drain", 1.0)
-        while self.active and time.monotonic() < deadline:
+        # A container whose supervisor runs gets its whole time to stop, used or not.
+        knobs = self.knobs()
+        seconds = DRAIN * knobs.get("drain", knobs.get("speed", 1.0))
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and any(
+                box.phase == "Ready" for box in list(self.sandboxes.values())):
             time.sleep(0.02)
         for call in list(self.active):
             call.relay_closed()

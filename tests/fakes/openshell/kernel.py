@@ -115,25 +115,6 @@ def drop_bounding_set():
             break
 
 
-# ptrace, mount, unshare, setns, keyctl, bpf, userfaultfd, io_uring_setup
-_REFUSED = {"x86_64": (101, 165, 272, 308, 250, 321, 323, 425),
-            "aarch64": (117, 40, 97, 268, 219, 280, 282, 425)}
-
-
-def refuse_calls():
-    """Some system calls fail with EPERM in this process from now on, and in its children."""
-    numbers = _REFUSED.get(os.uname().machine, ())
-    code = struct.pack("=HBBI", 0x20, 0, 0, 0)          # the number of the call
-    for index, number in enumerate(numbers):
-        code += struct.pack("=HBBI", 0x15, len(numbers) - index, 0, number)
-    code += struct.pack("=HBBI", 0x06, 0, 0, 0x7fff0000)  # allowed
-    code += struct.pack("=HBBI", 0x06, 0, 0, 0x00050001)  # EPERM
-    buffer = ctypes.create_string_buffer(code, len(code))
-    program = struct.pack("=H6xQ", len(code) // 8, ctypes.addressof(buffer))
-    kept = ctypes.create_string_buffer(program, len(program))
-    _checked(_libc.prctl(22, ctypes.c_ulong(2), kept, 0, 0), "seccomp")
-
-
 def rename_process(command):
     """Shows @command (a list) as this process's command line: same length as the real one."""
     with open("/proc/self/stat", "rb") as stream:

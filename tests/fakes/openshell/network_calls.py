@@ -34,10 +34,18 @@ def _line(entry):
 
 def _host_port(flag, spec, words):
     host, port = words[0].strip(), words[1].strip()
-    if not host or re.search(r"[\s/]", host):
-        raise Failure(f"{flag} has an invalid host segment in '{spec}'")
-    if not port.isdigit() or not 0 < int(port) < 65536:
-        raise Failure(f"{flag} has an invalid port segment '{port}' in '{spec}'")
+    if not host:
+        raise Failure(f"{flag} has an empty host segment in '{spec}'")
+    if re.search(r"\s", host):
+        raise Failure(f"{flag} host must not contain whitespace in '{spec}'")
+    if "/" in host:
+        raise Failure(f"{flag} host must not contain '/' in '{spec}'")
+    if not port:
+        raise Failure(f"{flag} has an empty port segment in '{spec}'")
+    if not port.isdigit():
+        raise Failure(f"{flag} port segment must be a base-10 integer, got '{port}' in '{spec}'")
+    if not 0 < int(port) < 65536:
+        raise Failure(f"{flag} port must be in the range 1-65535, got '{int(port)}' in '{spec}'")
     return host, int(port)
 
 

@@ -116,6 +116,10 @@ def _violations(policy):
             if not all(ports):
                 yield (f"network policy '{name}': endpoint '{host}' must declare at least one "
                        "port")
+            for port in ports:
+                if port and not 0 < port < 65536:
+                    yield (f"network policy '{name}': endpoint '{host}' has invalid port {port}; "
+                           "expected 1..=65535")
             labels = host.split(".")
             if any("*" in label and label != "*" and (index or label != "**") and
                    not re.fullmatch(r"[^*]*\*[^*]*", label) or "**" in label and index

@@ -124,11 +124,6 @@ class Supervisor:
         self.hard = (self.spec["policy"].get("landlock") or {}).get(
             "compatibility") == "hard_requirement"
         self.landlock = kernel.landlock_abi() > 0 and not self.spec.get("no_landlock")
-        for path in self.read_write:
-            # What may be written and is nowhere is made, and is the commands' own.
-            if not os.path.lexists(path):
-                os.makedirs(path)
-                os.chown(path, self.spec["uid"], self.spec["gid"])
 
     def _network(self):
         """Commands get a network of their own, with the proxy at the other end of a wire and no
@@ -196,7 +191,6 @@ class Supervisor:
         if ruleset is not None:
             kernel.landlock_restrict(ruleset)
         seccomp.apply(self.filter)
-        kernel.refuse_calls()
 
     # --- events for the gateway ---
 
