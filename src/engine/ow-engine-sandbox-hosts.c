@@ -40,57 +40,31 @@ host_of (const OwEvent *event)
                           ow_event_get_int (event, "port", 0));
 }
 
+static json_t *
+find_refused (json_t     *refused,
+              const char *host)
+{
+  for (size_t i = 0; i < json_array_size (refused); i++)
+    if (strcmp (ow_json_get_string (json_array_get (refused, i), "host", ""), host) == 0)
+      return json_array_get (refused, i);
+  return NULL;
+}
+
 static void
 count_refused (json_t     *refused,
                const char *host,
                const char *reason)
 {
-  for (size_t i = 0; i < json_array_size (refused); i++)
-    {
-      json_t *entry = json_array_get (refused, i);
+  json_t *entry = find_refused (refused, host);
 
-      if (strcmp (ow_json_get_string (entry, "host", ""), host) != 0)
-        continue;
-      json_object_set_new (entry, "count",
-                           json_integer (ow_json_get_int (entry, "count", 0) + 1));
-      return;
-    }
-  json_array_append_new (refused, json_pack ("{s:s, s:s?, s:i}", "host", host, "reason", reason,
-                                             "count", 1));
+  if (entry == NULL)
+    json_array_append_new (refused, json_pack ("{s:s, s:s?, s:i}", "host", host, "reason", reason,
+                                               "count", 1));
+  else
+    json_object_set_new (entry, "count", json_integer (ow_json_get_int (entry, "count", 0) + 1));
 }
 
-void
-ow_engine_sandboxes_describe (json_t      *item,
-                              OwEventList *events)
-{
-  const json_t *folders = ow_engine_sandboxes_find_member (events, "folders");
-  const json_t *hosts = ow_engine_sandboxes_find_member (events, "hosts");
-  g_autofree char *log = ow_ocsf_file_get_path (ow_json_get_string (item, "session", ""));
-  json_t *allowed = json_array ();
-  json_t *refused = json_array ();
-
-  for (guint i = 0; events != NULL && i < ow_event_list_get_n (events); i++)
-    {
-      const OwEvent   *event = ow_event_list_get (events, i);
-      g_autofree char *host = NULL;
-
-      if (ow_event_get_kind (event) != OW_EVENT_HOST_DECISION)
-        continue;
-      host = host_of (event);
-      if (is_decision (event, "refuse"))
-        count_refused (refused, host, ow_event_get_string (event, "reason"));
-      else if (g_strcmp0 (ow_event_get_string (event, "reason"), "person") == 0)
-        json_array_append_new (allowed, json_string (host));
-    }
-  json_object_set (item, "folders", folders != NULL ? (json_t *) folders : json_null ());
-  json_object_set (item, "hosts", hosts != NULL ? (json_t *) hosts : json_null ());
-  json_object_set_new (item, "allowed", allowed);
-  json_object_set_new (item, "refused", refused);
-  if (g_file_test (log, G_FILE_TEST_EXISTS))
-    json_object_set_new (item, "log", json_string (log));
-}
-
-/* --- logs --- */
+/* --- the lines --- */
 
 /* The lines of a session from place @from on; the last @max of them where @from is 0. */
 typedef struct
@@ -124,8 +98,9 @@ take_text (Log        *log,
            gsize       length)
 {
   g_autofree char *valid = ow_text_from_bytes (text, (gssize) length);
+  g_autofree char *refused = log->refused ? ow_ocsf_file_get_refused (valid) : NULL;
 
-  if (!log->refused || ow_ocsf_file_is_refusal (valid))
+  if (!log->refused || refused != NULL)
     take_line (log, ow_text_visible (valid));
 }
 
@@ -162,6 +137,83 @@ read_lines (Log *log,
       }
   log->next = at + (start - buffer);
 }
+
+/* FALSE: there is no such file. */
+static gboolean
+read_file (Log        *log,
+           const char *session)
+{
+  g_autofree char *path = ow_ocsf_file_get_path (session);
+  int fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+  if (fd < 0)
+    return FALSE;
+  read_lines (log, fd);
+  close (fd);
+  return TRUE;
+}
+
+/* --- show --- */
+
+/* The events tell of each host once, the log of each try. */
+static void
+count_logged (json_t *refused,
+              Log    *log)
+{
+  g_autoptr (GHashTable) counted = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+
+  for (GList *link = log->lines.head; link != NULL; link = link->next)
+    {
+      g_autofree char *host = ow_ocsf_file_get_refused (link->data);
+      json_t *entry = host != NULL ? find_refused (refused, host) : NULL;
+
+      if (host == NULL)
+        continue;
+      if (entry == NULL)
+        count_refused (refused, host, NULL);
+      else if (g_hash_table_contains (counted, host))
+        count_refused (refused, host, NULL);
+      g_hash_table_add (counted, g_steal_pointer (&host));
+    }
+}
+
+void
+ow_engine_sandboxes_describe (json_t      *item,
+                              OwEventList *events)
+{
+  const json_t *folders = ow_engine_sandboxes_find_member (events, "folders");
+  const json_t *hosts = ow_engine_sandboxes_find_member (events, "hosts");
+  const char *session = ow_json_get_string (item, "session", "");
+  g_autofree char *log = ow_ocsf_file_get_path (session);
+  g_auto (Log) logged = { .lines = G_QUEUE_INIT, .max = MAX_LINES, .refused = TRUE };
+  json_t *allowed = json_array ();
+  json_t *refused = json_array ();
+
+  for (guint i = 0; events != NULL && i < ow_event_list_get_n (events); i++)
+    {
+      const OwEvent   *event = ow_event_list_get (events, i);
+      g_autofree char *host = NULL;
+
+      if (ow_event_get_kind (event) != OW_EVENT_HOST_DECISION)
+        continue;
+      host = host_of (event);
+      if (is_decision (event, "refuse"))
+        count_refused (refused, host, ow_event_get_string (event, "reason"));
+      else if (g_strcmp0 (ow_event_get_string (event, "reason"), "person") == 0)
+        json_array_append_new (allowed, json_string (host));
+    }
+  if (read_file (&logged, session))
+    {
+      count_logged (refused, &logged);
+      json_object_set_new (item, "log", json_string (log));
+    }
+  json_object_set (item, "folders", folders != NULL ? (json_t *) folders : json_null ());
+  json_object_set (item, "hosts", hosts != NULL ? (json_t *) hosts : json_null ());
+  json_object_set_new (item, "allowed", allowed);
+  json_object_set_new (item, "refused", refused);
+}
+
+/* --- logs --- */
 
 static char *
 describe_decision (const OwEvent *event)
@@ -219,8 +271,6 @@ ow_engine_sandboxes_logs (OwLocalEngine *self,
                        .max = (guint) CLAMP (ow_json_get_int (params, "lines", 100), 1, MAX_LINES),
                        .refused = ow_json_get_bool (params, "refused", FALSE) };
   g_autoptr (OwEventList) events = NULL;
-  g_autofree char *path = NULL;
-  int fd;
 
   if (session != NULL)
     events = ow_engine_sandboxes_find_events (self, session);
@@ -237,12 +287,8 @@ ow_engine_sandboxes_logs (OwLocalEngine *self,
       g_task_return_error (task, error);
       return;
     }
-  path = ow_ocsf_file_get_path (session);
-  fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (fd >= 0)
+  if (read_file (&log, session))
     {
-      read_lines (&log, fd);
-      close (fd);
       return_log (task, &log, "ocsf");
       return;
     }

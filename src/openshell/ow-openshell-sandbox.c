@@ -47,6 +47,7 @@ read_sandbox (json_t *object)
   sandbox->id = ow_openshell_text_plain (ow_json_get_string (object, "id", ""), -1);
   sandbox->created_at = ow_openshell_text_plain (ow_json_get_string (object, "created_at", ""),
                                                  -1);
+  sandbox->policy_version = MAX (ow_json_get_int (object, "current_policy_version", 0), 0);
   sandbox->labels = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
   json_object_foreach (json_object_get (object, "labels"), key, value)
     {

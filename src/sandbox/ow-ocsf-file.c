@@ -119,10 +119,10 @@ ow_ocsf_file_free (OwOcsfFile *self)
   g_free (self);
 }
 
-gboolean
-ow_ocsf_file_is_refusal (const char *line)
+char *
+ow_ocsf_file_get_refused (const char *line)
 {
   g_autoptr (OwOpenshellRefusal) refusal = ow_openshell_refusal_from_line (line);
 
-  return refusal != NULL;
+  return refusal == NULL ? NULL : g_strdup_printf ("%s:%u", refusal->host, refusal->port);
 }

@@ -27,9 +27,7 @@ ow_sandbox_held_free (gpointer data)
 {
   Held *held = data;
 
-  if (held->cancelled != NULL)
-    g_source_destroy (held->cancelled);
-  g_clear_pointer (&held->cancelled, g_source_unref);
+  ow_source_clear (&held->cancelled);
   g_object_unref (held->task);
   g_free (held->call_id);
   g_free (held->tool);
@@ -184,8 +182,7 @@ ow_sandbox_forward (OwSandbox        *self,
 
 /* What waits has not run, and need not wait to be stopped. */
 static gboolean
-ow_sandbox_on_held_cancelled (GCancellable *cancellable,
-                              gpointer      user_data)
+ow_sandbox_on_held_cancelled (gpointer user_data)
 {
   Held *held = user_data;
   g_autoptr (GTask) task = g_object_ref (held->task);
@@ -207,7 +204,6 @@ ow_sandbox_hold (OwSandbox        *self,
                  OwToolOutputFunc  output,
                  gpointer          output_data)
 {
-  GCancellable *cancellable = g_task_get_cancellable (task);
   Held *held = g_new0 (Held, 1);
 
   held->task = task;
@@ -217,12 +213,8 @@ ow_sandbox_hold (OwSandbox        *self,
   held->output = output;
   held->output_data = output_data;
   g_ptr_array_add (self->held, held);
-  if (cancellable == NULL)
-    return;
-  held->cancelled = g_cancellable_source_new (cancellable);
-  g_source_set_callback (held->cancelled, G_SOURCE_FUNC (ow_sandbox_on_held_cancelled), held,
-                         NULL);
-  g_source_attach (held->cancelled, g_main_context_get_thread_default ());
+  held->cancelled = ow_source_cancelled (g_task_get_cancellable (task),
+                                         ow_sandbox_on_held_cancelled, held, NULL);
 }
 
 static void

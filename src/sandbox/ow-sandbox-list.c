@@ -91,6 +91,8 @@ add_of_gateway (Listing                  *listing,
   if (known != NULL)
     {
       json_object_set_new (known, "phase", json_string (sandbox->phase));
+      if (sandbox->policy_version > 0)
+        json_object_set_new (known, "policy_version", json_integer (sandbox->policy_version));
       return;
     }
   if (!ours && !listing->all)

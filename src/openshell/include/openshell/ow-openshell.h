@@ -101,6 +101,7 @@ typedef struct {
   char       *phase;          /* (owned) as it was told; "Ready" proves nothing by itself */
   char       *created_at;     /* (owned) as it was told */
   GHashTable *labels;         /* (owned) text → text */
+  gint64      policy_version; /* 0: not told. Each live change of the policy makes another one */
   gboolean    has_providers;  /* a credential provider is attached (REQ-W13) */
 } OwOpenshellSandbox;
 void ow_openshell_sandbox_free (OwOpenshellSandbox *sandbox);

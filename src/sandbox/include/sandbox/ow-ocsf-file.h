@@ -17,8 +17,8 @@ OwOcsfFile *ow_ocsf_file_open   (const char *session, GError **error);
 /* Adds @line and a newline in one write. */
 gboolean    ow_ocsf_file_append (OwOcsfFile *self, const char *line, GError **error);
 void        ow_ocsf_file_free   (OwOcsfFile *self);
-/* TRUE: @line, which is data, says that a host was refused. */
-gboolean    ow_ocsf_file_is_refusal (const char *line);
+/* (transfer full) (nullable) "HOST:PORT" where @line, which is data, says that it was refused. */
+char       *ow_ocsf_file_get_refused (const char *line);
 /* (transfer full) Where the lines of @session are kept; the file need not be there. */
 char       *ow_ocsf_file_get_path (const char *session);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (OwOcsfFile, ow_ocsf_file_free)
