@@ -262,7 +262,7 @@ class Gateway:
         self.listener.close()
         # A container whose supervisor runs gets its whole time to stop, used or not.
         knobs = self.knobs()
-        seconds = DRAIN * knobs.get("drain", knobs.get("speed", 1.0))
+        seconds = DRAIN * knobs.get("drain", 1.0)
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and any(
                 box.phase == "Ready" for box in list(self.sandboxes.values())):
