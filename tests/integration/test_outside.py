@@ -59,7 +59,7 @@ def folder(account, workspace):
     return workspace.folder
 
 
-def test_S06_program_opens_nothing_in_the_folder(account, workspace, folder, openworker):
+def test_S06_program_opens_nothing_in_the_folder(account, workspace, folder, openworker, wall):
     recording = replay(
         account, workspace, [("list", {"path": "."}, "f"), ("read", {"path": "f"}, "one")],
         [("write", {"path": "new", "content": "x"}, "."),
@@ -67,7 +67,7 @@ def test_S06_program_opens_nothing_in_the_folder(account, workspace, folder, ope
         [("grep", {"pattern": "one"}, "f"), ("glob", {"pattern": "*"}, "new")],
         [shell("cat f new; echo done > made")])
     done, calls = traced(account, workspace, [
-        openworker, "run", "--provider", "bubblewrap", "--approve", "sandboxed", "--folder", folder,
+        openworker, "run", *wall.argv, "--approve", "sandboxed", "--folder", folder,
         "--model", f"replay:{recording}", "Do it."])
     assert done.returncode == 0, done.stderr
     assert (folder / "f").read_text() == "one\n2\n" and (folder / "made").exists()

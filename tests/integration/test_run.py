@@ -18,8 +18,11 @@ from replays import replay, shell
 
 
 @pytest.fixture
-def run(ordinary_user, workspace, openworker):
-    def start(recording, *options, provider="bubblewrap", approve="sandboxed", **more):
+def run(request, ordinary_user, workspace, openworker):
+    """Behind the test's wall, or bubblewrap's where it is about no wall."""
+    wall = request.getfixturevalue("wall").name if "wall" in request.fixturenames else "bubblewrap"
+
+    def start(recording, *options, provider=wall, approve="sandboxed", **more):
         return ordinary_user.run(
             [openworker, "run", "--provider", provider, "--approve", approve, "--folder",
              workspace.folder, "--model", f"replay:{recording}", *options, "Do it."], **more)
@@ -30,7 +33,7 @@ def events_of(done):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_events_are_numbered_and_carry_the_level(ordinary_user, workspace, openworker, run):
+def test_events_are_numbered_and_carry_the_level(ordinary_user, workspace, openworker, wall, run):
     recording = replay(ordinary_user, workspace, [shell("echo one"), shell("echo two >&2")])
     done = run(recording, "--json")
     assert done.returncode == 0, done.stderr
@@ -39,25 +42,29 @@ def test_events_are_numbered_and_carry_the_level(ordinary_user, workspace, openw
     assert numbered == list(range(1, len(numbered) + 1))
     kinds = {"tool-asked", "tool-started", "tool-output", "tool-ended", "wall"}
     assert kinds <= {event["type"] for event in events}
-    assert {event["level"] for event in events if event["type"] in kinds} == {"bubblewrap"}
+    assert {event["level"] for event in events if event["type"] in kinds} == {wall.name}
     assert events[-1]["type"] == "session-ended" and events[-1]["exit"] == 0
 
     stored = ordinary_user.run([openworker, "sessions", "show", events[0]["session"], "--json"])
     assert events_of(stored) == [event for event in events if event["seq"] != 0]
     listed = events_of(ordinary_user.run([openworker, "sessions", "list", "--json"]))
     assert [session["session"] for session in listed] == [events[0]["session"]]
-    assert listed[0]["level"] == "bubblewrap"
+    assert listed[0]["level"] == wall.name
 
     records = events_of(ordinary_user.run([openworker, "audit", "show", "--json"]))
     types = [record["event"]["type"] for record in records]
     assert types.count("tool-started") == types.count("tool-ended") == 2
     assert types.index("tool-started") < types.index("tool-ended")
+    levels = [record["event"]["level"] for record in records if record["event"]["type"].startswith("tool-")]
+    assert levels and set(levels) == {wall.name}
+    shown = ordinary_user.run([openworker, "audit", "show"]).stdout
+    assert [line for line in shown.splitlines() if "tool-" in line and wall.name not in line] == [], shown
 
 
-def test_output_is_streamed_while_the_command_runs(ordinary_user, workspace, openworker):
+def test_output_is_streamed_while_the_command_runs(ordinary_user, workspace, openworker, wall):
     recording = replay(ordinary_user, workspace, [shell("echo early; sleep 2; echo late")])
     process = ordinary_user.popen(
-        [openworker, "run", "--provider", "bubblewrap", "--approve", "sandboxed", "--folder",
+        [openworker, "run", *wall.argv, "--approve", "sandboxed", "--folder",
          workspace.folder, "--model", f"replay:{recording}", "--json", "Do it."],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     seen = {}
@@ -125,7 +132,7 @@ def test_colours_only_on_a_terminal_that_has_them(ordinary_user, workspace, open
     assert ("\033[" in text) == coloured
 
 
-def test_shell_state_stays_between_calls(ordinary_user, workspace, run):
+def test_shell_state_stays_between_calls(ordinary_user, workspace, wall, run):
     recording = replay(ordinary_user, workspace,
                        [shell("mkdir -p d && cd d && export KEPT=yes && f () { echo func; }")],
                        [shell('pwd; echo "$KEPT"; f', r"folder/d\nyes\nfunc\n\[exit 0")])
@@ -133,7 +140,7 @@ def test_shell_state_stays_between_calls(ordinary_user, workspace, run):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_recording_can_be_replayed(ordinary_user, workspace, run):
+def test_recording_can_be_replayed(ordinary_user, workspace, wall, run):
     recording = replay(ordinary_user, workspace, [shell("pwd; date +%s >/dev/null; echo hi > new")],
                        [("read", {"path": "new"}, "hi"), ("list", {"path": "."}, "new")])
     written = workspace.path / "written.jsonl"
@@ -234,8 +241,8 @@ def test_no_denies(ask, workspace, answer):
     assert not (workspace.folder / "made").exists()
 
 
-def test_the_default_asks_behind_a_wall_too(ask, workspace):
-    status, text, asked = ask(["yes"], provider="bubblewrap")
+def test_the_default_asks_behind_a_wall_too(ask, workspace, wall):
+    status, text, asked = ask(["yes"], provider=wall.name)
     assert (status, asked) == (0, 1), text
 
 
@@ -248,22 +255,27 @@ def test_nothing_set_asks_at_a_terminal(ask, workspace):
     assert status == 69 and "nothing was run" in text
 
 
-@pytest.mark.parametrize("provider,approve,status", [
-    ("direct", "ask", 1), ("direct", "sandboxed", 1), ("direct", "deny", 1),
-    ("bubblewrap", "ask", 1), ("bubblewrap", "deny", 1), ("bubblewrap", "sandboxed", 0),
-])
-def test_nobody_there_means_no(ordinary_user, workspace, run, provider, approve, status):
+@pytest.mark.parametrize("approve", ["ask", "sandboxed", "deny"])
+def test_nobody_there_means_no(ordinary_user, workspace, run, approve):
     recording = replay(ordinary_user, workspace, [shell("echo done > made")])
-    done = run(recording, provider=provider, approve=approve)
+    done = run(recording, provider="direct", approve=approve)
+    assert done.returncode == 1, done.stderr
+    assert not (workspace.folder / "made").exists()
+
+
+@pytest.mark.parametrize("approve,status", [("ask", 1), ("deny", 1), ("sandboxed", 0)])
+def test_nobody_there_behind_a_wall(ordinary_user, workspace, wall, run, approve, status):
+    recording = replay(ordinary_user, workspace, [shell("echo done > made")])
+    done = run(recording, approve=approve)
     assert done.returncode == status, done.stderr
     assert (workspace.folder / "made").exists() == (status == 0)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupt_stops_and_leaves_nothing(ordinary_user, workspace, openworker, number):
+def test_interrupt_stops_and_leaves_nothing(ordinary_user, workspace, openworker, wall, number):
     recording = replay(ordinary_user, workspace, [shell("echo here > made; sleep 60")])
     process = ordinary_user.popen(
-        [openworker, "run", "--provider", "bubblewrap", "--approve", "sandboxed", "--folder",
+        [openworker, "run", *wall.argv, "--approve", "sandboxed", "--folder",
          workspace.folder, "--model", f"replay:{recording}", "--json", "Do it."],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     wait_until(lambda: (workspace.folder / "made").exists(), 20, "the command")
@@ -276,7 +288,7 @@ def test_interrupt_stops_and_leaves_nothing(ordinary_user, workspace, openworker
     ended = [event for event in events if event["type"] == "tool-ended"]
     assert [event["outcome"] for event in ended] == ["cancelled"]
     assert events[-1]["type"] == "session-ended" and events[-1]["outcome"] == "stopped"
-    assert os.listdir(workspace.private_homes) == []
+    assert workspace.left() == []
 
 
 def test_text_of_a_tool_cannot_move_the_terminal(ordinary_user, workspace, run):
@@ -288,7 +300,7 @@ def test_text_of_a_tool_cannot_move_the_terminal(ordinary_user, workspace, run):
     assert not set("\033\007\r\u202e") & set(done.stdout)
 
 
-def test_limit_of_what_is_seen_says_so(ordinary_user, workspace, run):
+def test_limit_of_what_is_seen_says_so(ordinary_user, workspace, wall, run):
     """A flood ends quickly, keeps head and tail, and says what was dropped."""
     recording = replay(ordinary_user, workspace,
                        [shell("echo head; head -c 60000000 /dev/zero | tr '\\0' x; echo; echo tail",

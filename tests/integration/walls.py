@@ -10,7 +10,6 @@ as root has folders of the ordinary account, since nothing in a sandbox of OpenS
 """
 
 import json
-import os
 
 from container_engine import ContainerEngine
 from openshells import OpenshellSim
@@ -48,7 +47,7 @@ class OpenshellWall(Wall):
         super().__init__(account)
         if account.is_root:
             account.folder_owner = owner
-            os.chown(account.workspace.folder, *owner)
+            account.give(account.workspace.folder)
         self.may_leave = False
         self.sim = OpenshellSim(account, **{"speed": 0, **knobs}).install()
         self.sim.start()
