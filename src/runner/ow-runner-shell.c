@@ -45,8 +45,8 @@ struct _OwRunnerShell {
   int              script_fd;    /* writing end; the reading end is bash's stdin */
   int              marker_fds[2];
   int              nonce_fds[2];
-  int              state_fd;     /* a memfd: variables and functions of a shell that SIGINT ended */
-  int              text_fd;      /* a memfd: a long command */
+  int              state_fd;     /* variables and functions of a shell that SIGINT ended */
+  int              text_fd;      /* a long command */
   bool             restore;      /* the next shell begins with what is in it */
   bool             names_hidden; /* functions have taken names that we need */
 
@@ -78,6 +78,21 @@ close_fd (int *fd)
   *fd = -1;
 }
 
+/* A file without a name. Sandboxes refuse memfd_create, for a program could be run from one. */
+static int
+open_nameless (void)
+{
+  static const char *const folders[] = { "/tmp", "/var/tmp" };
+  const char *home = getenv ("HOME");
+  int fd = memfd_create ("shell", MFD_CLOEXEC);
+
+  for (size_t i = 0; i < sizeof folders / sizeof folders[0] && fd < 0; i++)
+    fd = open (folders[i], O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (fd < 0 && home != NULL)
+    fd = open (home, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  return fd;
+}
+
 OwRunnerShell *
 ow_runner_shell_new (OwRunner *runner)
 {
@@ -89,8 +104,8 @@ ow_runner_shell_new (OwRunner *runner)
   self->script_fd = -1;
   self->marker_fds[0] = self->marker_fds[1] = -1;
   self->nonce_fds[0] = self->nonce_fds[1] = -1;
-  self->state_fd = memfd_create ("shell-state", MFD_CLOEXEC);
-  self->text_fd = memfd_create ("shell-text", MFD_CLOEXEC);
+  self->state_fd = open_nameless ();
+  self->text_fd = open_nameless ();
   self->cwd = strdup (runner->roots.folders[0]);
   if (self->cwd == NULL)
     {

@@ -61,6 +61,9 @@ json_int_t     ow_channel_link_request (OwChannelLink *self,
 /* The reply to @id is no longer wanted: it is dropped when it comes. */
 void           ow_channel_link_forget  (OwChannelLink *self,
                                         json_int_t     id);
+/* Whether the runner may have got the request, which has no reply yet. */
+gboolean       ow_channel_link_has_sent (OwChannelLink *self,
+                                         json_int_t     id);
 void           ow_channel_link_notify  (OwChannelLink *self,
                                         const char    *method,
                                         json_t        *params);

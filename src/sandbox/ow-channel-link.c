@@ -441,6 +441,13 @@ ow_channel_link_forget (OwChannelLink *self,
   g_hash_table_remove (self->requests, &id);
 }
 
+gboolean
+ow_channel_link_has_sent (OwChannelLink *self,
+                          json_int_t     id)
+{
+  return self->once == NULL || ow_channel_once_has_sent (self->once, id);
+}
+
 void
 ow_channel_link_notify (OwChannelLink *self,
                         const char    *method,

@@ -13,7 +13,7 @@
  *
  * Plain struct, owned by the link whose face it has. Main thread. */
 
-/* Bytes of one batch: a relay takes no more as the stdin of one command. */
+/* Bytes of one batch: `attach --once` takes no more, and a relay may take less. */
 #define OW_CHANNEL_ONCE_BYTES (4u * 1024u * 1024u)
 
 typedef struct _OwChannelOnce OwChannelOnce;
@@ -39,6 +39,8 @@ json_int_t     ow_channel_once_request (OwChannelOnce *self,
                                         gpointer       user_data);
 void           ow_channel_once_forget (OwChannelOnce *self,
                                        json_int_t     id);
+gboolean       ow_channel_once_has_sent (OwChannelOnce *self,
+                                         json_int_t     id);
 void           ow_channel_once_notify (OwChannelOnce *self,
                                        const char    *method,
                                        json_t        *params);

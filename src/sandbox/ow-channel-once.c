@@ -17,6 +17,8 @@ struct _OwChannelOnce
   gpointer              user_data;
   OwAttach             *attach;      /* (owned) (nullable) */
   guint                 hello_ms;
+  gsize                 max_bytes;   /* of a batch */
+  char                 *too_large;   /* (owned) what is said of a request that is larger */
   char                 *instance;    /* (owned) (nullable) */
   OwChannelLink        *batch;       /* (owned) (nullable) */
   OwChannelLink        *leaving;     /* (owned) (nullable) the one before it: its last words */
@@ -257,7 +259,7 @@ ow_channel_once_fill (OwChannelOnce *self)
         continue;
       request->sub_id = 0;
       request->stopping = FALSE;
-      if (size + more > OW_CHANNEL_ONCE_BYTES)
+      if (size + more > self->max_bytes)
         continue; /* in a later one */
       size += more;
       request->sub_id = ow_channel_link_request (self->batch, request->method,
@@ -355,6 +357,11 @@ ow_channel_once_open (OwChannelOnce  *self,
 {
   self->attach = ow_attach_copy (attach);
   self->hello_ms = hello_ms;
+  if (attach->once_bytes > 0 && attach->once_bytes < self->max_bytes)
+    self->max_bytes = attach->once_bytes;
+  self->too_large = g_strdup_printf ("It was not run, because it is larger than the %" G_GSIZE_FORMAT
+                                     " KiB that one command to this sandbox may carry. Do it in "
+                                     "smaller parts.", self->max_bytes / 1024);
   ow_channel_once_begin_batch (self);
 }
 
@@ -456,12 +463,10 @@ ow_channel_once_request (OwChannelOnce *self,
   request->reply = reply;
   request->user_data = user_data;
   g_queue_push_tail (&self->requests, request);
-  if (request->size + BATCH_HEAD_BYTES + 2 * MESSAGE_BYTES > OW_CHANNEL_ONCE_BYTES)
+  if (request->size + BATCH_HEAD_BYTES + 2 * MESSAGE_BYTES > self->max_bytes)
     {
       request->sub_id = REFUSED;
-      ow_channel_once_refuse (request, OW_RPC_INVALID_PARAMS,
-                              "It was not run, because it is larger than the 4 MiB that one "
-                              "command to this sandbox may carry. Do it in smaller parts.");
+      ow_channel_once_refuse (request, OW_RPC_INVALID_PARAMS, self->too_large);
     }
   else
     {
@@ -482,6 +487,15 @@ ow_channel_once_forget (OwChannelOnce *self,
     ow_channel_link_forget (self->batch, request->sub_id);
   g_queue_remove (&self->requests, request);
   once_request_free (request);
+}
+
+gboolean
+ow_channel_once_has_sent (OwChannelOnce *self,
+                          json_int_t     id)
+{
+  OnceRequest *request = ow_channel_once_find (self, id);
+
+  return request == NULL || request->told || request->sub_id > 0;
 }
 
 void
@@ -518,6 +532,7 @@ ow_channel_once_new (OwChannelLink               *owner,
   self->owner = owner;
   self->handlers = *handlers;
   self->user_data = user_data;
+  self->max_bytes = OW_CHANNEL_ONCE_BYTES;
   g_queue_init (&self->requests);
   return self;
 }
@@ -532,5 +547,6 @@ ow_channel_once_free (OwChannelOnce *self)
   ow_attach_free (self->attach);
   g_free (self->instance);
   g_free (self->complaint);
+  g_free (self->too_large);
   g_free (self);
 }

@@ -31,7 +31,8 @@ struct _OwOpenCall {
   gpointer                  user_data;
   OwChannelLink            *link;        /* (owned) (nullable) where it is asked now */
   json_int_t                request;     /* its id on that link */
-  gboolean                  sent;
+  gboolean                  sent;        /* the runner may know of it */
+  gboolean                  known;       /* so it was before it was asked on this link */
   StopCause                 stop;
   guint64                   bytes;       /* output that the host saw */
   GSource                  *cancelled;   /* (owned) (nullable) */
@@ -341,7 +342,10 @@ void
 ow_open_call_unlink (OwOpenCall *self)
 {
   if (self->link != NULL && self->request != 0)
-    ow_channel_link_forget (self->link, self->request);
+    {
+      self->sent = self->known || ow_channel_link_has_sent (self->link, self->request);
+      ow_channel_link_forget (self->link, self->request);
+    }
   self->request = 0;
   g_clear_object (&self->link);
 }
@@ -356,6 +360,7 @@ ow_open_call_send (OwOpenCall    *self,
 
   ow_open_call_unlink (self);
   self->link = g_object_ref (link);
+  self->known = self->sent;
   self->sent = TRUE;
   self->request = ow_channel_link_request (link, OW_MCP_TOOLS_CALL, params,
                                            ow_open_call_replied, self);

@@ -2,10 +2,13 @@
 # SPDX-FileCopyrightText: The OpenWorker authors
 """openworker-runner as a sandbox's main command, and the two ways in which it is attached to."""
 
+import ctypes
+import errno
 import json
 import os
 import pty
 import signal
+import struct
 import subprocess
 import termios
 import time
@@ -148,6 +151,39 @@ def test_serve_home_that_is_none_fails(ordinary_user, workspace, runner, home):
                               "--home", value])
     assert done.returncode == (2 if home in ("relative", "empty") else 1)
     assert "ome" in done.stderr
+
+
+def refuse_memfd():
+    """As sandboxes do, in a process that is about to start a program: a filter of system calls
+    that lets all pass but memfd_create."""
+    number = {"x86_64": 319, "aarch64": 279}[os.uname().machine]
+    program = struct.pack("HBBI" * 4,
+                          0x20, 0, 0, 0,                # load the number of the call
+                          0x15, 0, 1, number,           # is it this one?
+                          0x06, 0, 0, 0x00050000 | errno.EPERM,
+                          0x06, 0, 0, 0x7fff0000)       # allow
+    held = ctypes.create_string_buffer(program)
+    filter_ = struct.pack("HxxxxxxP", 4, ctypes.addressof(held))
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, filter_, 0, 0) == 0
+
+
+def test_serve_without_memfd(served, ordinary_user, runner):
+    """A stopped command costs no variables, and a long one is run whole."""
+    _, path = served(preexec_fn=refuse_memfd)
+    process = ordinary_user.popen([runner, "attach", "--socket", path], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE)
+    client = Client(process.stdout, process.stdin)
+    client.initialize()
+    client.shell("X=5; f() { echo f $X; }")
+    stopped = client.shell("sleep 600", timeout_s=1)
+    assert stopped.timed_out and "without its variables" not in stopped.last_line
+    assert client.shell("f").output == "f 5\n"
+    assert client.shell("echo " + "y" * 100000).bytes == 100001
+    assert "Operation not permitted" in client.shell(
+        "python3 -c 'import os; os.memfd_create(\"x\")'").output
+    process.stdin.close()
+    process.wait(scaled(20))
 
 
 # attach --silence.

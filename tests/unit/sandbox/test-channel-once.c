@@ -46,12 +46,11 @@ start_serve (Once *once)
 }
 
 static void
-once_init (Once                 *once,
-           const char           *behaviour,
-           const OwChannelTimes *times,
-           guint                 patience_ms)
+once_init_attach (Once                 *once,
+                  const char           *behaviour,
+                  const OwChannelTimes *times,
+                  OwAttach              attach)
 {
-  OwAttach attach = { .patience_ms = patience_ms };
   const char *argv[] = { FAKE_RUNNER, NULL, behaviour, NULL };
   const char *once_argv[] = { "/bin/sh", "-c", RELAY, NULL, RUNNER, "attach", "--once",
                               "--socket", NULL, NULL };
@@ -67,6 +66,15 @@ once_init (Once                 *once,
   attach.once_argv = (char **) once_argv;
   fixture_replace_channel (&once->base, ow_channel_new (&attach, times != NULL ? times : &quick));
   start_serve (once);
+}
+
+static void
+once_init (Once                 *once,
+           const char           *behaviour,
+           const OwChannelTimes *times,
+           guint                 patience_ms)
+{
+  once_init_attach (once, behaviour, times, (OwAttach) { .patience_ms = patience_ms });
 }
 
 static void
@@ -285,24 +293,27 @@ writing (gsize length)
 }
 
 static void
-test_too_large (void)
+test_too_large (gconstpointer data)
 {
+  gsize limit = GPOINTER_TO_SIZE (data);
+  gsize max = limit > 0 ? limit : 4 * 1024 * 1024;
+  g_autofree char *says = g_strdup_printf ("larger than the %" G_GSIZE_FORMAT " KiB", max / 1024);
   Once once;
   Call call;
 
-  once_init (&once, "no-hello", &patient, 0);
+  once_init_attach (&once, "no-hello", &patient, (OwAttach) { .once_bytes = limit });
   connect_well (&once.base);
-  start_tool (&once, &call, "one", "write", writing (4 * 1024 * 1024 - 512), NULL);
+  start_tool (&once, &call, "one", "write", writing (max - 512), NULL);
   patience_wait_until (&call.done, 1);
   assert_outcome (&call, OW_OUTCOME_FAILED);
-  g_assert_nonnull (strstr (call.result->text, "4 MiB"));
+  g_assert_nonnull (strstr (call.result->text, says));
   call_clear (&call);
   g_assert_cmpuint (counted (&once.base, "made"), ==, 0);
-  start_tool (&once, &call, "two", "write", writing (4 * 1024 * 1024 - 4096), NULL);
+  start_tool (&once, &call, "two", "write", writing (max - 4096), NULL);
   patience_wait_until (&call.done, 1);
   assert_outcome (&call, OW_OUTCOME_OK);
   call_clear (&call);
-  g_assert_cmpuint (counted (&once.base, "made"), ==, 4 * 1024 * 1024 - 4096);
+  g_assert_cmpuint (counted (&once.base, "made"), ==, max - 4096);
   g_assert_cmpuint (once.base.n_lost, ==, 0);
   once_clear (&once);
 }
@@ -389,6 +400,30 @@ test_relay_away (void)
   once_clear (&once);
 }
 
+/* One that no relay has carried yet is as new when the way is there again. */
+static void
+test_relay_killed_before (void)
+{
+  Once once;
+  Call calls[2];
+
+  once_init (&once, "no-hello", &patient, 60000);
+  connect_well (&once.base);
+  start_command (&once, &calls[0], "one", "echo x >>made; sleep 600", NULL);
+  wait_for (&once, "made");
+  kill_last_relay (&once);
+  start_tool (&once, &calls[1], "three", "list", json_pack ("{s:s}", "path", "."), NULL);
+  patience_wait_until (&calls[1].done, 1);
+  assert_outcome (&calls[1], OW_OUTCOME_OK);
+  g_assert_cmpuint (calls[0].done, ==, 0);
+  g_assert_cmpuint (once.base.n_lost, ==, 0);
+  ow_channel_close (once.base.channel);
+  patience_wait_until (&calls[0].done, 1);
+  call_clear (&calls[0]);
+  call_clear (&calls[1]);
+  once_clear (&once);
+}
+
 static void
 restart_serve (Once *once)
 {
@@ -471,10 +506,13 @@ main (int    argc,
   g_test_add_func ("/channel-once/cancel", test_cancel);
   g_test_add_func ("/channel-once/cancel-at-once", test_cancel_at_once);
   g_test_add_func ("/channel-once/several-calls", test_several_calls);
-  g_test_add_func ("/channel-once/too-large", test_too_large);
+  g_test_add_data_func ("/channel-once/too-large", NULL, test_too_large);
+  g_test_add_data_func ("/channel-once/too-large-for-relay", GSIZE_TO_POINTER (1000000),
+                        test_too_large);
   g_test_add_func ("/channel-once/too-large-together", test_too_large_together);
   g_test_add_func ("/channel-once/P13/relay-killed", test_relay_killed);
   g_test_add_func ("/channel-once/P13/relay-away", test_relay_away);
+  g_test_add_func ("/channel-once/P13/relay-killed-before", test_relay_killed_before);
   g_test_add_func ("/channel-once/P13/runner-restarted", test_runner_restarted);
   g_test_add_func ("/channel-once/P13/runner-restarted-before", test_runner_restarted_before);
   g_test_add_func ("/channel-once/P04/runner-hangs", test_P04_runner_hangs);

@@ -13,6 +13,7 @@ typedef struct {
   char   **once_argv;      /* (owned) (nullable) where no live stream comes about: the same for one
                             * batch of requests, with a stdin that is read to its end. Its last
                             * words are the runner's `attach --once`: more are put behind them */
+  gsize    once_bytes;     /* the most that one batch may have; 0, and at most: 4 MiB */
   gboolean terminal;       /* stdin has to be a terminal, in raw mode: else no live stream exists */
   guint    keep_alive_ms;  /* 0: none. The far end is not told when the host goes, and ends by
                             * itself after three times this long without a byte */
