@@ -12,9 +12,10 @@
  * The thread of the engine. */
 
 /* New reference: {"sandboxes": [{"id"?, "name"?, "session", "provider", "level"?, "state" ("up",
- * "starting", "left over", "unknown"), "since"?, "pid"?, "image"?, "phase"?, "policy_version"?, "ours"}], "gateway"?}.
- * "gateway" is why it could not be asked. @all: also what it has of other accounts and machines,
- * where "ours" is false and the state "unknown"; nothing here ever touches those. */
+ * "starting", "left over", "unknown"), "since"?, "pid"?, "image"?, "phase"?, "policy_version"?,
+ * "ours"}], "gateway"?}. "gateway" is why it could not be asked. @all: also what it has of other
+ * accounts and machines, where "ours" is false and the state "unknown"; nothing here ever touches
+ * those. */
 void    ow_sandbox_list_async       (gboolean all, GCancellable *cancellable,
                                      GAsyncReadyCallback callback, gpointer user_data);
 json_t *ow_sandbox_list_finish      (GAsyncResult *result, GError **error);
