@@ -23,7 +23,7 @@ NAME_MAX = 19
 # What one message to the gateway, the whole line of a command and one word of it may be.
 MESSAGE_CAP, LINE_CAP, WORD_CAP = 1048576 - 47, 256 * 1024, 128 * 1024 - 1
 # What a real one takes beyond what this one takes; `speed` scales them.
-EXEC_SECONDS, ENGINE_SECONDS = 0.02, 0.15
+EXEC_SECONDS, ENGINE_SECONDS, SESSION_SECONDS = 0.02, 0.15, 15
 RELAY_CLOSED = "exec relay closed before the command reported an exit status"
 
 
@@ -270,6 +270,13 @@ class Call(network_calls.NetworkCalls):
                                  spec=spec)
             self.gateway.sandboxes[name] = box
         self.gateway.save()
+        # One driver makes the container before it answers, and keeps nothing that failed.
+        at_once = self.driver()["name"] == "podman"
+        if at_once:
+            self.provision(box, image, lambda words: None)
+            if box.phase == "Error" and box.reason == "Podman":
+                self.gateway.forget(box)
+                raise refused("internal", f"create sandbox failed: {box.message}")
         self.out(f"\n{text.title('Created sandbox:')} {text.bold(name)}\n\n")
         began = time.monotonic()
         lines = []
@@ -281,9 +288,11 @@ class Call(network_calls.NetworkCalls):
 
         progress("Requesting compute...")
         progress("Sandbox allocated")
-        thread = threading.Thread(target=self.provision, args=(box, image, progress), daemon=True)
-        thread.start()
-        thread.join()
+        if not at_once:
+            thread = threading.Thread(target=self.provision, args=(box, image, progress),
+                                      daemon=True)
+            thread.start()
+            thread.join()
         with box.changed:
             while box.phase == "Provisioning" and not box.deleted:
                 box.changed.wait(0.5)
@@ -469,7 +478,10 @@ class Call(network_calls.NetworkCalls):
         try:
             inner = box.container.connect()
         except OSError as error:
-            raise refused("unavailable", RELAY_CLOSED) from error
+            # The phase said Ready and nobody is there: it waits for the supervisor's session.
+            self.gateway.pause(SESSION_SECONDS)
+            raise refused("unavailable", "supervisor relay failed: " + text.status_text(
+                "unavailable", "supervisor session not connected")) from error
         self.inner = inner
         log(box, "gateway", "INFO ", "openshell_server::supervisor_session",
                     "supervisor session: relay opened successfully")

@@ -34,8 +34,29 @@ def fail(call, kind):
     raise refused("internal", kind)
 
 
+def _podman(kind, image):
+    """What the engine's own interface answers; there is no reason in one word."""
+    pull = f"image pull failed: initializing source docker://{image}: "
+    texts = {
+        "pull": pull + "pinging container registry localhost: Get \"http://localhost/v2/\": dial "
+                       "tcp 127.0.0.1:80: connect: connection refused",
+        "pull-denied": pull + f"reading manifest in {image}: denied: requested access to the "
+                              "resource is denied",
+        "pull-unauthorized": pull + f"reading manifest in {image}: unauthorized: authentication "
+                                    "required",
+        "pull-missing": pull + f"reading manifest in {image}: manifest unknown",
+        "disk-full": "image pull failed: writing blob: storing blob to file: write /var/tmp/x: no "
+                     "space left on device",
+        "create-disk-full": "creating container storage: mkdir: no space left on device",
+        "start": "crun: cannot create: OCI runtime error",
+    }
+    return f"podman API error (500): {texts.get(kind, kind)}"
+
+
 def engine(kind, image, driver):
     """(reason, text) of a failure of the engine while a sandbox is made."""
+    if driver == "podman" and kind != "exited":
+        return "Podman", _podman(kind, image)
     name = driver.capitalize()
     texts = {
         "pull": ("ImagePullFailed", f"pull {name} image failed: {name} responded with status code "

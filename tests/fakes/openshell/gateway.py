@@ -369,6 +369,9 @@ class Container:
         if event["event"] == "failed":
             if event["kind"] == "Walled":
                 raise ContainerError(*failures.engine("exited", "", ""))
+            driver = gateway.knobs().get("driver", {}).get("name", "docker")
+            if driver == "podman":
+                raise ContainerError(*failures.engine(event["text"], "", driver))
             raise ContainerError("ContainerStartFailed", event["text"])
         progress("waiting")
         self.attach()

@@ -104,6 +104,9 @@ def sources(gateway, mounts):
     """What the engine looks at before it makes the container."""
     for entry in mounts:
         if not os.path.exists(entry["source"]):
+            if _driver(gateway.knobs()) == "podman":
+                raise EngineError(*failures.engine(
+                    f"statfs {entry['source']}: no such file or directory", "", "podman"))
             raise EngineError("ContainerCreateFailed",
                               f"bind source path does not exist: {entry['source']}")
         words = [entry["source"], entry["target"], *["ro"] * entry["read_only"]]

@@ -142,6 +142,15 @@ def decide(policy, identity, host, port):
     return None, None, f"endpoint {host}:{port} is not allowed by any policy"
 
 
+def allowed_ips(endpoint):
+    """The networks that an endpoint names: an address as its host names itself."""
+    try:
+        own = [str(ipaddress.ip_address(str(endpoint.get("host")).strip("[]")))]
+    except ValueError:
+        own = []
+    return endpoint.get("allowed_ips") or own
+
+
 def address_refused(host, address, port, endpoint):
     """Why a resolved address may not be reached, or None."""
     ip = ipaddress.ip_address(address)
@@ -265,7 +274,7 @@ class Proxy:
         with mine:
             with theirs:
                 request = json.dumps({"host": host, "port": port,
-                                      "allowed_ips": endpoint.get("allowed_ips") or []})
+                                      "allowed_ips": allowed_ips(endpoint)})
                 self.supervisor.outside.sendmsg(
                     [request.encode()], [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
                                           array.array("i", [theirs.fileno()]))])

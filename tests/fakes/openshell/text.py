@@ -57,7 +57,8 @@ TICK = "\x1b[1m\x1b[32m✓\x1b[39m\x1b[0m"
 
 def status_text(code, message):
     """An error that the gateway gave, as the command tells it."""
-    return f'code: \'{CODES[code]}\', message: "{message}"'
+    quoted = message.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'code: \'{CODES[code]}\', message: "{quoted}"'
 
 
 def _pieces(line):
