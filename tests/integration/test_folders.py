@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: The OpenWorker authors
 """Other folders for a session that runs: its sandbox is made again with them, shell state is lost,
-agent and person are told (REQ-W07, REQ-A03, REQ-W12; holes A15, A16, C04, S24)."""
+agent and person are told (REQ-W07, REQ-A03, REQ-W12; holes S21, S24)."""
 
 import json
 import os
@@ -246,7 +246,7 @@ def own_programs(account, programs, workspace):
 
 
 @pytest.mark.parametrize("provider", WALLS, indirect=True)
-def test_A16_wall_that_cannot_be_made_again_ends_the_session(account, own_programs, engine, workspace, other, provider):
+def test_wall_that_cannot_be_made_again_ends_the_session(account, own_programs, engine, workspace, other, provider):
     """With the cause; it goes on neither with the old set nor at a lower level, and leaves nothing."""
     with ModelServer([{"text": "Hello."}]) as server, EngineClient(account) as client:
         kept = Kept(server, client)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: The OpenWorker authors
 """`openworker sandbox list|show|delete|reap|logs|allow`: what there is, what killed runs left, and what it
-reached (REQ-W11, REQ-N02, REQ-N03, REQ-E01; holes A12, C01)."""
+reached (REQ-W11, REQ-N02, REQ-N03, REQ-E01; holes S14, S21)."""
 
 import json
 import os
@@ -87,7 +87,7 @@ def test_delete_stops_the_session(engine, session, workspace):
     assert engine.lines("sandbox", "list") == [] and list(workspace.private_homes.iterdir()) == []
 
 
-def test_left_over_is_shown_and_reaped(account, workspace, openworker):
+def test_S21_left_over_is_shown_and_reaped(account, workspace, openworker):
     """Looking at it takes nothing away; reaping says what went."""
     session = killed(account, workspace, openworker)
     for _ in range(2):
@@ -139,7 +139,7 @@ def test_allow_is_refused_where_the_list_is_fixed(engine, session, workspace):
     ("10.0.0.1", 69, "private"), ("192.168.1.1:443", 69, "private"), ("1.1.1.1", 69, "by name"),
     ("localhost", 2, "this machine"), ("0x7f.1", 2, "address"), ("a b", 2, "labels"), ("x:0", 2, "port"),
 ])
-def test_no_address_is_allowed(engine, session, workspace, host, status, words):
+def test_S14_no_address_is_allowed(engine, session, workspace, host, status, words):
     for options in ([], ["--machine"]):
         said(engine.run("sandbox", "allow", session, host, *options), status, words)
     assert not (workspace.config / "config.toml").exists()
