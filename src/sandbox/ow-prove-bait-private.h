@@ -38,6 +38,9 @@ typedef struct {
 /* Below @parent. A control that fails is no error: its claim cannot be proven. */
 OwProveBait *ow_prove_bait_new     (const char *parent, GError **error);
 void         ow_prove_bait_free    (OwProveBait *self);
+/* Where root asks: makes the folders an ordinary account's, the one that became root with sudo or
+ * else nobody's. Anybody else's stay theirs. */
+gboolean     ow_prove_bait_give_away (OwProveBait *self, GError **error);
 /* Whether anybody connected since the control did. */
 gboolean     ow_prove_bait_touched (int listener);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (OwProveBait, ow_prove_bait_free)

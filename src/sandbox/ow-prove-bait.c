@@ -21,6 +21,7 @@
 #include "base/ow-random.h"
 
 #define RANDOM_BYTES 12
+#define NOBODY       65534
 
 /* --- files --- */
 
@@ -213,6 +214,39 @@ ow_prove_bait_new (const char *parent,
   ow_prove_bait_listen (self);
   self->has_route = has_route ();
   return g_steal_pointer (&self);
+}
+
+/* What sudo says of who called it, or else what the kernel gives who is nobody. */
+static guint
+get_caller (const char *variable)
+{
+  const char *text = g_getenv (variable);
+  guint64 value = NOBODY;
+
+  if (text == NULL || !g_ascii_string_to_unsigned (text, 10, 1, G_MAXINT32, &value, NULL))
+    value = NOBODY;
+  return (guint) value;
+}
+
+gboolean
+ow_prove_bait_give_away (OwProveBait *self,
+                         GError     **error)
+{
+  const char *paths[] = { self->writable, self->read_only, self->known };
+  uid_t uid = get_caller ("SUDO_UID");
+  gid_t gid = get_caller ("SUDO_GID");
+
+  for (gsize i = 0; geteuid () == 0 && i < G_N_ELEMENTS (paths); i++)
+    if (lchown (paths[i], uid, gid) < 0)
+      {
+        int saved = errno;
+
+        ow_error_setf (error, OW_ERROR_FAILED, "Run it as an ordinary account.",
+                       "The wall cannot be proven: no folder of an ordinary account can be made "
+                       "(%s)", g_strerror (saved));
+        return FALSE;
+      }
+  return TRUE;
 }
 
 void

@@ -10,7 +10,11 @@
 #include "wire/ow-mcp.h"
 
 /* The proxy's decision comes on another pipe than the runner's answer. */
-#define DECISION_MS 3000
+#define DECISION_MS 10000
+
+/* The words of our own proxy, and of OpenShell's (recorded from 0.0.112-dev). */
+#define OWN_REFUSAL       "host_not_allowed"
+#define OPENSHELL_REFUSAL "policy_denied"
 
 typedef enum {
   TRIAL_FOLDER,
@@ -30,6 +34,8 @@ typedef struct {
   json_t      *claims;   /* (owned) */
   Trial        trial;
   json_t      *answer;   /* (owned) (nullable) of TRIAL_HOST, while its decision is awaited */
+  const char  *refusal;  /* what the provider's proxy says of a host that is on no list */
+  gboolean     ordinary; /* nothing of root's can be in a session of the provider's */
   gboolean     decided;  /* the proxy itself said that it refused the host */
   gboolean     host_held;
   char        *host_detail; /* (owned) */
@@ -147,7 +153,7 @@ judge_host (Prove        *prove,
 {
   gboolean refused = ow_json_get_int (answer, "status", 0) == 403
                      && strstr (ow_json_get_string (answer, "content", ""),
-                                "host_not_allowed") != NULL;
+                                prove->refusal) != NULL;
 
   prove->host_held = refused && prove->decided;
   if (answer == NULL)
@@ -449,7 +455,7 @@ ow_prove_lay_out (Prove   *prove,
       g_clear_error (error);
       g_clear_pointer (&prove->bait, ow_prove_bait_free);
       prove->bait = ow_prove_bait_new (parents[i], error);
-      if (prove->bait != NULL)
+      if (prove->bait != NULL && (!prove->ordinary || ow_prove_bait_give_away (prove->bait, error)))
         folders = ow_prove_folders (prove->bait, error);
     }
   return folders;
@@ -472,6 +478,8 @@ ow_prove_run_async (OwSandboxProvider  *provider,
   g_task_set_check_cancellable (task, FALSE);
   g_task_set_task_data (task, prove, prove_free);
   prove->claims = json_array ();
+  prove->ordinary = ow_sandbox_provider_get_level (provider) == OW_LEVEL_OPENSHELL;
+  prove->refusal = prove->ordinary ? OPENSHELL_REFUSAL : OWN_REFUSAL;
   folders = ow_prove_lay_out (prove, &error);
   if (folders == NULL)
     {

@@ -10,14 +10,28 @@ import pytest
 CLAIMS = {"folder", "home", "read_only", "proc_sys", "host", "loopback", "abstract_socket"}
 
 
-def test_wall_is_proven(account, workspace, openworker):
-    done = account.run([openworker, "sandbox", "prove", "--provider", "bubblewrap", "--json"])
+def test_wall_is_proven(account, workspace, openworker, wall):
+    """Also where root asks and nothing inside may be root's: the folders are then another account's."""
+    done = account.run([openworker, "sandbox", "prove", *wall.argv, "--json"])
     result = json.loads(done.stdout)
     assert {claim["key"] for claim in result["claims"]} == CLAIMS
     assert [claim for claim in result["claims"] if not claim["held"]] == []
     assert done.returncode == 0
-    assert os.listdir(workspace.private_homes) == []
+    check_nothing_left(workspace)
+
+
+def check_nothing_left(workspace):
+    assert workspace.left() == [] and os.listdir(workspace.tmp) == []
     assert [name for name in os.listdir(workspace.home) if "canary" in name] == []
+
+
+def test_host_that_the_settings_allow_is_not_claimed(account, workspace, openworker, wall):
+    """The baits are no show: where the machine's own list lets their host through, its claim fails."""
+    account.write(workspace.config / "config.toml", 'sandbox_extra_hosts = ["*.example.com"]\n')
+    done = account.run([openworker, "sandbox", "prove", *wall.argv, "--json"])
+    claims = json.loads(done.stdout)["claims"]
+    assert ([claim["key"] for claim in claims if not claim["held"]], done.returncode) == (["host"], 1), claims
+    check_nothing_left(workspace)
 
 
 def test_direct_is_no_wall(account, openworker):
@@ -30,7 +44,7 @@ def test_direct_is_no_wall(account, openworker):
 
 @pytest.mark.parametrize("argv,status,words", [
     (["--provider", "moat"], 2, "no provider called “moat”"),
-    (["--provider", "openshell"], 69, "--provider bubblewrap"),
+    (["--provider", "openshell"], 69, "Install OpenShell"),
     ([], 69, "Give --provider bubblewrap"),
     (["word"], 2, "takes no words"),
 ])
