@@ -132,6 +132,13 @@ is_gone (const char *pid)
   return FALSE;
 }
 
+static gboolean
+cancel (gpointer data)
+{
+  g_cancellable_cancel (data);
+  return G_SOURCE_REMOVE;
+}
+
 /* A command that never answers is ended, all of it, and said to have given no answer. */
 static void
 test_A01 (void)
@@ -139,14 +146,17 @@ test_A01 (void)
   g_autoptr (FakeCommand) fake = fake_command_new (
     "sleep 1000 & echo $! >\"$FOLDER/pid\"; echo begun; wait");
   g_autofree char *pid = NULL;
+  g_autoptr (GCancellable) too_late = g_cancellable_new ();
   g_auto (Exec) exec = { 0 };
   gint64 begun = g_get_monotonic_time ();
+  guint timer = g_timeout_add (fake_command_scaled (30000), cancel, too_late);
 
-  run_exec (fake, "ow-0123456789ab", 1000, NULL, &exec);
+  run_exec (fake, "ow-0123456789ab", 1000, too_late, &exec);
   g_assert_error (exec.error, OW_OPENSHELL_ERROR, OW_OPENSHELL_FAULT_NO_ANSWER);
   g_assert_nonnull (strstr (exec.error->message, "no answer from openshell"));
   g_assert_cmpint (g_get_monotonic_time () - begun, <,
                    fake_command_scaled (30) * G_USEC_PER_SEC);
+  g_source_remove (timer);
   pid = fake_command_read (fake, "pid");
   g_assert_true (is_gone (g_strchomp (pid)));
 }
@@ -231,13 +241,6 @@ test_output_cap (void)
   run_exec (fake, "ow-0123456789ab", fake_command_scaled (20000), NULL, &exec);
   g_assert_no_error (exec.error);
   g_assert_cmpuint (g_bytes_get_size (exec.output), ==, 65536);
-}
-
-static gboolean
-cancel (gpointer data)
-{
-  g_cancellable_cancel (data);
-  return G_SOURCE_REMOVE;
 }
 
 static void
