@@ -352,6 +352,80 @@ test_delete (Fixture       *fixture,
   g_assert_null (loaded);
   g_assert_error (fixture->error, OW_ERROR, OW_ERROR_USAGE);
 }
+typedef struct {
+  gboolean  done;
+  gboolean  changed;
+  gboolean  pending;
+  GError   *error;   /* (owned) (nullable) */
+} FoldersChange;
+
+static void
+on_changed (GObject      *source,
+            GAsyncResult *result,
+            gpointer      user_data)
+{
+  FoldersChange *change = user_data;
+
+  change->changed = ow_session_change_folders_finish (OW_SESSION (source), result,
+                                                      &change->pending, &change->error);
+  change->done = TRUE;
+}
+
+static FoldersChange
+change_folders (Fixture    *fixture,
+                const char *add,
+                const char *take)
+{
+  const char *const added[] = { add, NULL };
+  const char *const taken[] = { take, NULL };
+  FoldersChange change = { 0 };
+
+  ow_session_change_folders_async (fixture->session, added, taken, on_changed, &change);
+  while (!change.done)
+    g_main_context_iteration (NULL, TRUE);
+  return change;
+}
+
+/* REQ-W07: while a call runs it waits for that; stopped at @data, nothing of it is left. */
+static void
+test_folders (Fixture       *fixture,
+              gconstpointer  data)
+{
+  gboolean stopped = GPOINTER_TO_INT (data);
+  g_autofree char *other = g_build_filename (fixture->base, "other", NULL);
+  FoldersChange change;
+
+  g_assert_cmpint (g_mkdir (other, 0700), ==, 0);
+  session_make (fixture, script_model_new (SHELL ("c1", "sleep 1"), SHELL ("c2", "true"), "Fine.",
+                                           NULL), TRUE);
+  g_assert_cmpuint (json_array_size (ow_session_get_folders (fixture->session)), ==, 1);
+  change = change_folders (fixture, other, NULL);
+  g_assert_error (change.error, OW_ERROR, OW_ERROR_REFUSED);
+  g_clear_error (&change.error);
+  session_begin (fixture, "first");
+  session_wait_for (fixture, OW_EVENT_TOOL_STARTED, 2);
+  change = change_folders (fixture, other, NULL);
+  g_assert_no_error (change.error);
+  g_assert_true (change.changed && change.pending);
+  g_assert_cmpuint (json_array_size (ow_session_get_folders (fixture->session)), ==, 2);
+  if (stopped)
+    ow_session_end (fixture->session, FALSE);
+  else
+    session_wait_for (fixture, OW_EVENT_TURN_ENDED, 1);
+  if (!stopped)
+    {
+      change = change_folders (fixture, NULL, other);
+      g_assert_true (change.changed && !change.pending);
+      g_assert_cmpuint (session_count (fixture, OW_EVENT_WALL), ==, 3);
+      change = change_folders (fixture, NULL, other);
+      g_assert_error (change.error, OW_ERROR, OW_ERROR_USAGE);
+      g_clear_error (&change.error);
+      ow_session_end (fixture->session, FALSE);
+    }
+  session_wait_end (fixture);
+  session_assert_ended (fixture, stopped ? "stopped" : "done", stopped ? 130 : 0);
+  g_assert_cmpuint (session_count (fixture, OW_EVENT_FOLDERS_CHANGED), ==, stopped ? 1 : 2);
+}
 
 static void
 add (const char *path,
@@ -380,6 +454,8 @@ add_all (void)
   add ("/session/deleted-while-it-runs/working", test_deleted_while_it_runs, FALSE);
   add ("/session/deleted-while-it-runs/waiting", test_deleted_while_it_runs, TRUE);
   add ("/session/delete", test_delete, FALSE);
+  add ("/session/folders/changed", test_folders, FALSE);
+  add ("/session/folders/stopped", test_folders, TRUE);
 }
 
 int
