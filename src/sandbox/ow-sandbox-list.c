@@ -126,8 +126,9 @@ on_gateway (GObject      *source,
   Listing *listing = g_task_get_task_data (task);
   json_t  *list = json_object_get (listing->result, "sandboxes");
   g_autoptr (GError) error = NULL;
-  g_autoptr (GPtrArray) sandboxes = ow_openshell_list_finish (OW_OPENSHELL (source), result, &error);
+  g_autoptr (GPtrArray) sandboxes = NULL;
 
+  sandboxes = ow_openshell_list_finish (OW_OPENSHELL (source), result, &error);
   /* Where nothing is run with it nothing is missing. */
   if (sandboxes == NULL && (listing->all || has_openshell (list)))
     {

@@ -82,9 +82,9 @@ gboolean ow_session_allow_host_finish (OwSession *self, GAsyncResult *result, GE
 
 /* Borrowed: its folders, as in the events. */
 json_t  *ow_session_get_folders (OwSession *self);
-/* Takes @remove (nullable, paths) out of its folders and puts @add (nullable, "DIR" or "DIR:ro") in;
- * one that is there already gets the other mode. An event and a notice to agent and person say
- * so, and the sandbox is made again with them, without its shell state: completes when it
+/* Takes @remove (nullable, paths) out of its folders and puts @add (nullable, "DIR" or "DIR:ro")
+ * in; one that is there already gets the other mode. An event and a notice to agent and person
+ * say so, and the sandbox is made again with them, without its shell state: completes when it
  * is, or at once with @pending where a call runs, for which that waits. A set that cannot be used
  * changes nothing; a sandbox that then cannot be made ends the session. */
 void     ow_session_change_folders_async  (OwSession *self, const char * const *add,
