@@ -225,28 +225,68 @@ finish (GTask *task)
     g_task_return_error (task, error);
 }
 
+/* Whether what is set can be used. It holds either way; a wall that cannot be used refuses
+ * sessions, and that is told from the start. */
 static void
-on_checked (GObject      *source,
-            GAsyncResult *result,
-            gpointer      user_data)
+on_set_checked (GObject      *source,
+                GAsyncResult *result,
+                gpointer      user_data)
 {
   g_autoptr (GTask) task = user_data;
   OwLocalEngine *self = g_task_get_source_object (task);
-  gboolean set = GPOINTER_TO_INT (g_task_get_task_data (task));
   g_autoptr (GError) error = NULL;
 
-  if (ow_sandbox_provider_check_finish (OW_SANDBOX_PROVIDER (source), result, &error))
-    self->fallback = set ? OW_PROVIDER_UNSET : OW_PROVIDER_BUBBLEWRAP;
-  else if (set)
+  if (!ow_sandbox_provider_check_finish (OW_SANDBOX_PROVIDER (source), result, &error))
     ow_local_engine_add_notice (self, "%s", error->message);
-  else
-    {
-      self->fallback = OW_PROVIDER_DIRECT;
-      ow_local_engine_add_notice (self, "NOT PROTECTED: commands run directly on this machine, "
-                                  "with the same access as your user account, because no sandbox "
-                                  "can be used here. %s", error->message);
-    }
   finish (task);
+}
+
+/* With nothing set, the best of these that can be used is it. */
+static const OwProviderKind choices[] = { OW_PROVIDER_OPENSHELL, OW_PROVIDER_BUBBLEWRAP };
+
+static void choose (GTask *task, guint index);
+
+static void
+on_choice_checked (GObject      *source,
+                   GAsyncResult *result,
+                   gpointer      user_data)
+{
+  g_autoptr (GTask) task = user_data;
+  OwLocalEngine *self = g_task_get_source_object (task);
+  guint index = GPOINTER_TO_UINT (g_task_get_task_data (task));
+  g_autoptr (GError) error = NULL;
+  g_autofree char *openshell = g_find_program_in_path ("openshell");
+
+  if (ow_sandbox_provider_check_finish (OW_SANDBOX_PROVIDER (source), result, &error))
+    {
+      self->fallback = choices[index];
+      finish (task);
+      return;
+    }
+  /* Most machines have none, which is nothing to tell. */
+  if (choices[index] == OW_PROVIDER_OPENSHELL && openshell != NULL)
+    ow_local_engine_add_notice (self, "OpenShell is installed and cannot be used now. %s",
+                                error->message);
+  if (index + 1 < G_N_ELEMENTS (choices))
+    {
+      choose (task, index + 1);
+      return;
+    }
+  self->fallback = OW_PROVIDER_DIRECT;
+  ow_local_engine_add_notice (self, "NOT PROTECTED: commands run directly on this machine, with "
+                              "the same access as your user account, because no sandbox can be "
+                              "used here. %s", error->message);
+  finish (task);
+}
+
+static void
+choose (GTask *task,
+        guint  index)
+{
+  g_autoptr (OwSandboxProvider) provider = ow_sandbox_provider_for_kind (choices[index], NULL);
+
+  g_task_set_task_data (task, GUINT_TO_POINTER (index), NULL);
+  ow_sandbox_provider_check_async (provider, NULL, on_choice_checked, g_object_ref (task));
 }
 
 void
@@ -267,20 +307,14 @@ ow_engine_up_async (OwLocalEngine       *self,
       g_task_return_error (task, error);
       return;
     }
-  /* What is set holds, whether it can be used or not; then sessions are refused, and it is
-   * told from the start. */
   set = ow_config_get_provider (config);
-  provider = ow_sandbox_provider_for_kind (set == OW_PROVIDER_UNSET ? OW_PROVIDER_BUBBLEWRAP : set,
-                                           &error);
-  if (provider == NULL)
+  if (set == OW_PROVIDER_UNSET)
     {
-      ow_local_engine_add_notice (self, "%s", error->message);
-      g_clear_error (&error);
-      finish (task);
+      choose (task, 0);
       return;
     }
-  g_task_set_task_data (task, GINT_TO_POINTER (set != OW_PROVIDER_UNSET), NULL);
-  ow_sandbox_provider_check_async (provider, NULL, on_checked, g_steal_pointer (&task));
+  provider = ow_sandbox_provider_for_kind (set, NULL);
+  ow_sandbox_provider_check_async (provider, NULL, on_set_checked, g_steal_pointer (&task));
 }
 
 gboolean

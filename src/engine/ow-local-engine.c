@@ -15,6 +15,7 @@
 #include "ow-engine-records-private.h"
 #include "sandbox/ow-network-profile.h"
 #include "sandbox/ow-prove.h"
+#include "sandbox/ow-reaper.h"
 #include "sandbox/ow-registry.h"
 
 typedef void (*CommandFunc) (OwLocalEngine *self,
@@ -98,6 +99,37 @@ open_rules (OwLocalEngine *self)
     ow_local_engine_add_notice (self, "%s", error->message);
 }
 
+static void
+on_reaped (GObject      *source,
+           GAsyncResult *result,
+           gpointer      user_data)
+{
+  g_autofree GWeakRef *weak = user_data;
+  g_autoptr (OwLocalEngine) self = g_weak_ref_get (weak);
+  g_autoptr (GError) error = NULL;
+
+  g_weak_ref_clear (weak);
+  if (!ow_reaper_run_finish (result, NULL, NULL, &error) && self != NULL)
+    ow_local_engine_add_notice (self, "%s", error->message);
+}
+
+/* What only OpenShell's gateway can end, and what it has of ours that nothing here knows of. Nobody
+ * waits for it: a gateway that is down takes its time to say so. */
+static void
+reap_remote (OwLocalEngine *self)
+{
+  g_autoptr (OwConfig) config = ow_local_engine_load_config (NULL);
+  gboolean uses = config != NULL &&
+                  ow_local_engine_find_provider (self, config) == OW_PROVIDER_OPENSHELL;
+  GWeakRef *weak;
+
+  if (!uses && !ow_reaper_has_work ())
+    return;
+  weak = g_new0 (GWeakRef, 1);
+  g_weak_ref_init (weak, self);
+  ow_reaper_run_async (TRUE, NULL, on_reaped, weak);
+}
+
 gboolean
 ow_local_engine_open_records (OwLocalEngine  *self,
                               GError        **error)
@@ -127,6 +159,7 @@ ow_local_engine_open_records (OwLocalEngine  *self,
   self->store = g_steal_pointer (&store);
   self->audit = g_steal_pointer (&audit);
   open_rules (self);
+  reap_remote (self);
   return TRUE;
 }
 

@@ -99,6 +99,10 @@ ow_openshell_policy_check_path (const char *path,
     return refuse_path (path, "its name is not valid UTF-8", error);
   if (has_control (path))
     return refuse_path (path, "its name holds a line break or another control character", error);
+  /* Engines take "source:target:mode" for a mount. */
+  if (strchr (path, ':') != NULL)
+    return refuse_path (path, "its name holds a colon, which container engines take for the end of "
+                        "it", error);
   if (has_space_around (path))
     return refuse_path (path, "its name ends with white space", error);
   for (gsize i = 0; i < G_N_ELEMENTS (reserved); i++)

@@ -129,10 +129,8 @@ check_mountable (const OwSandboxPlan    *plan,
 
       if (why == NULL)
         continue;
-      ow_error_setf (error, OW_ERROR_REFUSED, "Use Docker from your distribution or from "
-                     "docs.docker.com, or Podman.",
-                     OW_OPENSHELL_REFUSED ": the folder \"%s\" cannot be in a sandbox: %s", shown,
-                     why);
+      ow_error_setf (error, OW_ERROR_REFUSED, NULL,
+                     OW_OPENSHELL_REFUSED ": \"%s\" cannot be in a sandbox: %s", shown, why);
       return FALSE;
     }
   return TRUE;

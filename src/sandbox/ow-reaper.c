@@ -42,7 +42,12 @@ typedef struct {
   char  *name;
 } Deletion;
 
+/* One works at a time in this process, so that who waits for one waits for what an earlier one
+ * has begun as well. Used from one thread only, the engine's. */
+static GQueue working = G_QUEUE_INIT; /* of GTask, the first is at work */
+
 static void list_sandboxes (GTask *task);
+static void begin (GTask *task);
 
 static void
 dead_free (gpointer data)
@@ -147,28 +152,38 @@ note_failure (Reap   *reap,
     g_error_free (error);
 }
 
-static void
-finish (GTask *task)
+/* What @reap comes to: NULL where nothing is left. */
+static GError *
+summarize (Reap *reap)
 {
-  Reap *reap = g_task_get_task_data (task);
   g_autoptr (GError) reason = g_steal_pointer (&reap->failure);
   GError *error = NULL;
 
-  if (reason == NULL)
-    {
-      g_task_return_boolean (task, TRUE);
-      return;
-    }
-  if (reap->kept == 0)
-    {
-      g_task_return_error (task, g_steal_pointer (&reason));
-      return;
-    }
+  if (reason == NULL || reap->kept == 0)
+    return g_steal_pointer (&reason);
   ow_error_setf (&error, OW_ERROR_FAILED, "It is tried again at the next start, or with "
                  "\"openworker sandbox reap\".",
                  "%u sandbox%s of killed sessions could not be removed: %s", reap->kept,
                  reap->kept == 1 ? "" : "es", reason->message);
-  g_task_return_error (task, error);
+  return error;
+}
+
+static void
+finish (GTask *task)
+{
+  Reap *reap = g_task_get_task_data (task);
+  g_autoptr (GTask) done = g_queue_pop_head (&working);
+  GTask *next = g_queue_peek_head (&working);
+  GError *error = summarize (reap);
+
+  /* Its locks are others' before it is told. */
+  g_ptr_array_set_size (reap->dead, 0);
+  if (error == NULL)
+    g_task_return_boolean (done, TRUE);
+  else
+    g_task_return_error (done, error);
+  if (next != NULL)
+    begin (next);
 }
 
 /* Nothing of it is left at the gateway: now what is on this machine. */
@@ -357,31 +372,23 @@ list_sandboxes (GTask *task)
                            g_object_ref (task));
 }
 
-void
-ow_reaper_run_with_async (OwOpenshell        *openshell,
-                          gboolean            orphans,
-                          GCancellable       *cancellable,
-                          GAsyncReadyCallback callback,
-                          gpointer            user_data)
+/* Also from within the end of another, so nothing here may end it twice. */
+static void
+begin (GTask *task)
 {
-  g_autoptr (GTask) task = g_task_new (NULL, cancellable, callback, user_data);
-  Reap *reap = g_new0 (Reap, 1);
+  Reap *reap = g_task_get_task_data (task);
   GError *error = NULL;
 
-  g_task_set_source_tag (task, ow_reaper_run_async);
-  g_task_set_check_cancellable (task, FALSE);
-  reap->orphans = orphans;
-  reap->dead = g_ptr_array_new_with_free_func (dead_free);
-  g_task_set_task_data (task, reap, reap_free);
   if (!ow_registry_reap (&reap->reaped, &error))
     note_failure (reap, g_steal_pointer (&error));
   collect_dead (reap);
-  if (reap->dead->len == 0 && !orphans)
+  if (reap->dead->len == 0 && !reap->orphans)
     {
       finish (task);
       return;
     }
-  reap->openshell = openshell != NULL ? g_object_ref (openshell) : ow_openshell_find (&error);
+  if (reap->openshell == NULL)
+    reap->openshell = ow_openshell_find (&error);
   if (reap->openshell != NULL)
     {
       list_sandboxes (task);
@@ -394,6 +401,27 @@ ow_reaper_run_with_async (OwOpenshell        *openshell,
   else
     g_error_free (error);
   finish (task);
+}
+
+void
+ow_reaper_run_with_async (OwOpenshell        *openshell,
+                          gboolean            orphans,
+                          GCancellable       *cancellable,
+                          GAsyncReadyCallback callback,
+                          gpointer            user_data)
+{
+  g_autoptr (GTask) task = g_task_new (NULL, cancellable, callback, user_data);
+  Reap *reap = g_new0 (Reap, 1);
+
+  g_task_set_source_tag (task, ow_reaper_run_async);
+  g_task_set_check_cancellable (task, FALSE);
+  reap->openshell = openshell != NULL ? g_object_ref (openshell) : NULL;
+  reap->orphans = orphans;
+  reap->dead = g_ptr_array_new_with_free_func (dead_free);
+  g_task_set_task_data (task, reap, reap_free);
+  g_queue_push_tail (&working, g_object_ref (task));
+  if (g_queue_get_length (&working) == 1)
+    begin (task);
 }
 
 void

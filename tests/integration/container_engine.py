@@ -4,6 +4,8 @@
 gave it, and holds the images that the test says. Containers are OpenshellSim's business."""
 
 import json
+import os
+import socket
 
 SCRIPT = """#!/bin/sh
 # Options before the first word (-H, --url) name the place to ask; there is one here.
@@ -38,7 +40,8 @@ exit 125
 
 
 class ContainerEngine:
-    """`docker` (or another name) in @programs, which is first on the account's PATH."""
+    """`docker` (or another name) in @programs, which is first on the account's PATH. The gateway is
+    told a socket of its own, so that one of this machine plays no part."""
 
     def __init__(self, account, programs, name="docker", **info):
         self.account = account
@@ -52,6 +55,21 @@ class ContainerEngine:
             info = {"ID": "c0ffee00-0000-4000-8000-000000000000", "ServerVersion": "28.3.2",
                     "DockerRootDir": "/var/lib/docker", "SecurityOptions": [], **info}
         account.write(self.directory / "info", json.dumps(info) + "\n")
+        self._listen("OPENSHELL_PODMAN_SOCKET" if name == "podman" else "DOCKER_HOST")
+
+    def _listen(self, variable):
+        path = self.directory / "engine.sock"
+        path.unlink(missing_ok=True)
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.bind(str(path))
+        self.socket.listen()
+        os.chown(path, self.account.uid, self.account.gid)
+        scheme = "unix://" if variable == "DOCKER_HOST" else ""
+        self.account.write(self.account.workspace.home / ".config/openshell/gateway.env",
+                           f"{variable}={scheme}{path}\n", 0o600)
+
+    def close(self):
+        self.socket.close()
 
     def down(self, words="Cannot connect to the Docker daemon at unix:///var/run/docker.sock. "
              "Is the docker daemon running?"):

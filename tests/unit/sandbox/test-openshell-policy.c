@@ -240,7 +240,7 @@ test_landlock (void)
 }
 
 static const char * const names[] = {
-  "/srv/plain", "/srv/with space/in it", "/srv/\"quoted\"", "/srv/it's", "/srv/a: b", "/srv/a #b",
+  "/srv/plain", "/srv/with space/in it", "/srv/\"quoted\"", "/srv/it's", "/srv/a #b", "/srv/? key",
   "/srv/#", "/srv/-dash", "/srv/- item", "/srv/back\\slash\\n", "/srv/{a}", "/srv/[a, b]",
   "/srv/&anchor", "/srv/*alias", "/srv/!tag", "/srv/%percent", "/srv/@at", "/srv/`tick",
   "/srv/a|b>c", "/srv/null", "/srv/true", "/srv/~", "/srv/\u00fcml\u00e4ut", "/srv/\u65e5\u672c",
@@ -300,6 +300,8 @@ static const struct {
   { "/srv/a\tb", "control character" },
   { "/srv/a\xc2\x85" "b", "control character" },
   { "/srv/a\177", "control character" },
+  { "/srv/a:b", "colon" },
+  { "/srv/a: b", "colon" },
   { "/srv/a ", "white space" },
   { "/srv/a\u2003", "white space" },
   { "/srv/\xff\xfe", "UTF-8" },
