@@ -117,6 +117,14 @@ remember_told (OwOpenshellLogs *self)
     }
 }
 
+/* While lines are told only the reading's own reference is sure: when no other is left, who listened
+ * has dropped the follower from within, and may be gone. */
+static gboolean
+is_dropped (OwOpenshellLogs *self)
+{
+  return g_atomic_int_get ((gint *) &G_OBJECT (self)->ref_count) == 1;
+}
+
 static void
 tell_line (OwOpenshellLogs *self)
 {
@@ -139,7 +147,7 @@ tell_line (OwOpenshellLogs *self)
   visible = ow_text_visible (stripped);
   g_signal_emit (self, signals[SIGNAL_LINE], 0, visible);
   refusal = ow_openshell_refusal_from_line (visible);
-  if (refusal != NULL)
+  if (refusal != NULL && !is_dropped (self))
     g_signal_emit (self, signals[SIGNAL_REFUSED], 0, refusal);
 }
 
@@ -148,7 +156,7 @@ take (OwOpenshellLogs *self,
       const char      *data,
       gsize            length)
 {
-  for (gsize i = 0; i < length && !g_cancellable_is_cancelled (self->closing); i++)
+  for (gsize i = 0; i < length && !is_dropped (self); i++)
     {
       if (data[i] == '\n')
         tell_line (self);
@@ -170,8 +178,6 @@ on_restart (gpointer user_data)
 static void
 plan_restart (OwOpenshellLogs *self)
 {
-  if (self->line->len > 0)
-    tell_line (self);
   g_clear_object (&self->process);
   remember_told (self);
   ow_source_clear (&self->restart);
@@ -196,14 +202,16 @@ on_read (GObject      *object,
   g_free (user_data);
   if (self == NULL || g_cancellable_is_cancelled (self->closing))
     return;
-  if (length == 0)
-    {
-      plan_restart (self);
-      return;
-    }
-  take (self, data, length);
-  if (!g_cancellable_is_cancelled (self->closing))
+  if (length > 0)
+    take (self, data, length);
+  else if (self->line->len > 0)
+    tell_line (self);
+  if (is_dropped (self))
+    return;
+  if (length > 0)
     read_on (self, stream);
+  else
+    plan_restart (self);
 }
 
 /* The reading does not keep the follower alive. */

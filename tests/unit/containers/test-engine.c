@@ -666,7 +666,10 @@ int
 main (int   argc,
       char *argv[])
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  /* Nothing of the account that runs the tests. */
+  g_setenv ("HOME", "/nonexistent/home", TRUE);
+  g_setenv ("XDG_CONFIG_HOME", "/nonexistent/home/.config", TRUE);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/containers/docker", test_docker);
   g_test_add_func ("/containers/rootless", test_rootless);
   g_test_add_func ("/containers/not-installed", test_not_installed);

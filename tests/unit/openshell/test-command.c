@@ -349,7 +349,7 @@ int
 main (int   argc,
       char *argv[])
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/openshell/version/C06", test_C06);
   g_test_add_func ("/openshell/version/C06/no-program", test_C06_no_program);
   g_test_add_func ("/openshell/exec/A01", test_A01);

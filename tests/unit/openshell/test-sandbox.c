@@ -498,7 +498,7 @@ test_S12 (void)
   };
   static const char * const bad[] = {
     "", "srv", "./srv", "/", "/srv/", "/srv//a", "/srv/./a", "/srv/../a", "/srv/a\nb", "/srv/a\rb",
-    "/srv/a\tb", "/srv/a\x1b[0m", "/srv/tail ", "/srv/tail\xc2\xa0", "/srv/\xff", "/srv/a\xc2\x85" "b",
+    "/srv/a\tb", "/srv/a\x1b[0m", "/srv/tail ", "/srv/tail\xc2\xa0", "/srv/\xff", "/srv/a\xc2\x85z",
     "/etc/openshell", "/etc/openshell/tls", "/opt", "/run", "/run/netns/x", "/srv/ro",
   };
   g_autofree char *longest = g_strnfill (4096, 'a');
@@ -575,7 +575,7 @@ int
 main (int   argc,
       char *argv[])
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/openshell/create/arguments", test_arguments);
   g_test_add_func ("/openshell/create/progress", test_progress);
   g_test_add_func ("/openshell/create/progress-live", test_progress_live);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/ow-error.h"
+#include "base/ow-file.h"
 #include "fake-command.h"
 
 static OwOpenshellStatus *
@@ -267,7 +268,9 @@ register_gateway (const char *name,
 static void
 test_remote (void)
 {
-  g_setenv ("XDG_CONFIG_HOME", g_get_user_config_dir (), TRUE);
+  g_autofree char *config = g_dir_make_tmp ("ow-openshell-config-XXXXXX", NULL);
+
+  g_setenv ("XDG_CONFIG_HOME", config, TRUE);
   register_gateway ("far", TRUE);
   register_gateway ("near", FALSE);
   /* A tunnel has an address of this machine, and a gateway here may have any. */
@@ -281,6 +284,7 @@ test_remote (void)
   g_assert_true (is_remote ("docker", "../gateways/near", "https://gateway.example:17670"));
   g_assert_true (is_remote ("docker", "other", "nonsense"));
   g_assert_true (is_remote ("kubernetes", "near", "https://127.0.0.1:17670"));
+  g_assert_true (ow_file_remove_tree (config, NULL));
 }
 
 static void
@@ -302,7 +306,7 @@ int
 main (int   argc,
       char *argv[])
 {
-  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/openshell/status/C01", test_C01);
   g_test_add_func ("/openshell/status/C02", test_C02);
   g_test_add_func ("/openshell/status/C03", test_C03);
