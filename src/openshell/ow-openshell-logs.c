@@ -117,8 +117,8 @@ remember_told (OwOpenshellLogs *self)
     }
 }
 
-/* While lines are told only the reading's own reference is sure: when no other is left, who listened
- * has dropped the follower from within, and may be gone. */
+/* While lines are told only the reading's own reference is sure: when no other is left, who
+ * listened has dropped the follower from within, and may be gone. */
 static gboolean
 is_dropped (OwOpenshellLogs *self)
 {
