@@ -318,6 +318,6 @@ class Openshell:
         return name
 
     def clean(self):
-        """Deletes all that the suite made, told or not."""
-        for name in self.made:
+        """Deletes what is left of all that the suite made, told or not."""
+        for name in set(self.made).intersection(self.names()):
             self.delete(name)

@@ -36,7 +36,8 @@ class SimControl:
 
     def _bind_mounts(self, value):
         self.sim.set_driver("docker", bind_mounts=value == "on")
-        self.sim.restart()
+        self.sim.kill()
+        self.sim.start()
 
 
 class Simulation:
