@@ -17,6 +17,8 @@
 #define KEEP_ALIVE_MS 10000
 /* A gateway that is started anew restarts the container too, which takes some seconds. */
 #define PATIENCE_MS   60000
+/* Of one command's stdin: the client reads 4 MiB and the gateway takes a message of 1 MiB. */
+#define ONCE_BYTES    1000000
 
 struct _OwOpenshellInstance {
   GObject parent_instance;
@@ -303,6 +305,7 @@ make_attach (OwOpenshell *openshell,
   attach->argv = ow_openshell_stream_argv (openshell, name, stream);
   attach->once_argv = ow_openshell_once_argv (openshell, name, once);
   attach->envp = g_strdupv ((char **) ow_openshell_get_environment (openshell));
+  attach->once_bytes = ONCE_BYTES;
   attach->terminal = TRUE;
   attach->keep_alive_ms = KEEP_ALIVE_MS;
   attach->patience_ms = PATIENCE_MS;
