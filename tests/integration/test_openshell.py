@@ -12,6 +12,7 @@ import signal
 import pytest
 from conftest import scaled, wait_until
 from container_engine import ContainerEngine
+from engines import Up
 from openshells import OpenshellSim
 
 IMAGE = ("ghcr.io/nvidia/openshell-community/sandboxes/base@sha256:"
@@ -169,10 +170,9 @@ def test_S12_folder_names_that_cannot_be(openshell, exec_in, account, workspace,
 
 
 @pytest.mark.root
+@pytest.mark.parametrize("account_kind", ["root"], indirect=True)
 def test_folder_of_root_is_refused(openshell, workspace, openworker, account):
-    """OpenShell runs nothing as root, and says so only after a sandbox was made for it."""
-    if not account.is_root:
-        return
+    """OpenShell runs nothing as root, and says so only when it is asked for a sandbox."""
     os.chown(workspace.folder, 0, 0)
     done = account.run([openworker, "sandbox", "exec", "--provider", "openshell", "--folder", workspace.folder,
                         "--", "true"])
@@ -260,6 +260,30 @@ def test_S11_A12_mount_that_shows_another_folder(openshell, exec_in, workspace):
     check_refused(done, str(workspace.folder), "does not hold the folder")
     assert not (workspace.folder / "ran").exists()
     assert os.listdir(workspace.folder) == []
+    check_nothing_left(openshell, workspace)
+
+
+def test_W13_attached_credential_provider(openshell, exec_in, workspace):
+    """REQ-W13: not asked for and attached all the same, it would hand keys to the inside."""
+    openshell.set(providers=["claude"])
+    done = exec_in("touch", "ran")
+    check_refused(done, REFUSED, "credential provider")
+    assert not (workspace.folder / "ran").exists()
+    check_nothing_left(openshell, workspace)
+
+
+def test_phantom_sandbox(openshell, account, workspace, openworker, exec_in):
+    """Its phase says Ready and its container is gone: the cause is named, and nothing is left."""
+    process = account.popen([openworker, "sandbox", "exec", "--provider", "openshell", "--folder",
+                             workspace.folder, "--", "touch", "ran"],
+                            env={"OPENWORKER_TEST_STATE": "openshell-created"}, stdout=-3, stderr=-1, text=True)
+    assert process.stderr.readline() == "state openshell-created\n"
+    [name] = sandboxes(openshell)
+    openshell.phantom(name)
+    os.killpg(process.pid, signal.SIGCONT)
+    done = process.stderr.read()
+    assert process.wait(scaled(120)) == 69, done
+    assert REFUSED in done and "no command runs in it" in done, done
     check_nothing_left(openshell, workspace)
 
 
@@ -373,3 +397,31 @@ def test_S21_kept_while_the_gateway_is_down(openshell, exec_in, account, workspa
     wait_until(lambda: left in sandboxes(openshell), 30, "the gateway")
     assert exec_in("true").returncode == 0
     check_nothing_left(openshell, workspace)
+
+
+# ---- with nothing set
+
+def test_M01_up_takes_openshell_where_it_can(openshell, account, workspace, openworker):
+    """REQ-M01: OpenShell when installed and running, else the next; told in `status`."""
+    engine = Up(account, openworker)
+    assert json.loads(engine.run("status", "--json").stdout)["provider"] == "openshell"
+    assert engine.stop() == 0
+    openshell.kill()
+    engine = Up(account, openworker)
+    answer = json.loads(engine.run("status", "--json").stdout)
+    assert answer["provider"] == "bubblewrap"
+    assert "OpenShell is installed and cannot be used now" in answer["notice"]
+    assert engine.stop() == 0
+
+
+def test_S21_engine_start_takes_what_has_no_entry(openshell, exec_in, account, workspace, openworker):
+    """A sandbox that carries our label and that nothing here knows of goes when an engine starts."""
+    held = hold(account, openworker, workspace)
+    os.killpg(held.pid, signal.SIGKILL)
+    held.wait()
+    for entry in (workspace.state / "registry").glob("*.*"):
+        entry.unlink()
+    assert len(sandboxes(openshell)) == 1
+    engine = Up(account, openworker)
+    wait_until(lambda: sandboxes(openshell) == [], 20, "the end of the orphan")
+    assert engine.stop() == 0
