@@ -5,7 +5,7 @@
 The list is the table between the two marks `<!-- skips -->` and `<!-- /skips -->`:
     | test | when | reason |
 `when` is one of the words below, or several joined with `+` that must all hold. A test that
-ends with `[*]` stands for all cases of a table.
+ends with `[*]` stands for all cases of a table, one that ends with `::*` for all of a file.
 """
 
 import ctypes
@@ -22,6 +22,9 @@ CONDITIONS = {
     "proc-sys-read-only": lambda long: proc_sys_is_read_only(),
     "no-landlock": lambda long: not _has_landlock(),
     "no-pidfd-getfd": lambda long: not has_pidfd_getfd(),
+    # A real openshell, and no program that may disturb its gateway.
+    "no-control": lambda long: bool(os.environ.get("OPENWORKER_TEST_OPENSHELL")
+                                    and not os.environ.get("OPENWORKER_TEST_OPENSHELL_CONTROL")),
     # A registry that cannot be asked: OPENWORKER_TEST_OFFLINE=1 says so.
     "offline": lambda long: os.environ.get("OPENWORKER_TEST_OFFLINE") == "1",
 }
@@ -52,9 +55,10 @@ def has_pidfd_getfd():
 
 def _cases(test, known):
     """The tests that a row stands for; one that stands for none stays, and so is missed."""
-    if not test.endswith("[*]"):
+    if not test.endswith(("[*]", "::*")):
         return [test]
-    return [name for name in known if name.startswith(test[:-2])] or [test]
+    prefix = test[:-2] if test.endswith("[*]") else test[:-1]
+    return [name for name in known if name.startswith(prefix)] or [test]
 
 
 def read_list(text):
