@@ -69,8 +69,8 @@ refuse_ended (const OwOpenshellFacts *facts,
   ow_error_setf (&error, OW_ERROR_REFUSED,
                  "Look at \"docker logs\" or \"podman logs\" of such a container, or use the "
                  "image that was tested.",
-                 OW_OPENSHELL_REFUSED ": the sandbox was made and ended at once. Its kernel may have "
-                 "no Landlock, or the image %s may lack one of /usr, /lib, /etc, /var/log and "
+                 OW_OPENSHELL_REFUSED ": the sandbox was made and ended at once. Its kernel may "
+                 "have no Landlock, or the image %s may lack one of /usr, /lib, /etc, /var/log and "
                  "/sandbox (%s)", image, skip_what (cause->message));
   return error;
 }

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: The OpenWorker authors
 """A session with --provider openshell, on the simulated openshell: what is inside, what refuses it and
-in which words, and that nothing is left behind (REQ-W01, REQ-W04, REQ-W08 to REQ-W13; holes S09 to S12, S21, A11 to
-A16, A43)."""
+in which words, and that nothing is left behind (REQ-W01, REQ-W04, REQ-W08, REQ-W09, REQ-W10,
+REQ-W11, REQ-W13; holes S09 to S12, S21, A11 to A16, A43)."""
 
 import json
 import os
@@ -132,15 +132,16 @@ def test_what_is_asked_for(openshell, exec_in, workspace):
     assert main[:2] == ["/opt/openworker/openworker-runner", "serve"]
 
 
-def test_S09_read_only_folder_in_a_read_write_one(openshell, exec_in, account, workspace, ordinary_ids):
+def test_S09_read_only_folder_in_a_read_write_one(openshell, exec_in, account, workspace,
+                                                  ordinary_ids):
     """The policy alone would not hold it: Landlock's rule for the outer folder is one for the inner
     one too. The mount does, and it is proven before use."""
     inner = account.mkdir(workspace.folder / "inner")
     account.write(inner / "kept", "kept")
     for path in (inner, inner / "kept"):
         own_folder(account, path, ordinary_ids)
-    done = exec_in("sh", "-c", f"touch {workspace.folder}/outer && echo outer; cat {inner}/kept; touch {inner}/x",
-                   folders=[workspace.folder, f"{inner}:ro"])
+    script = f"touch {workspace.folder}/outer && echo outer; cat {inner}/kept; touch {inner}/x"
+    done = exec_in("sh", "-c", script, folders=[workspace.folder, f"{inner}:ro"])
     assert done.stdout == "outer\nkept", done.stdout + done.stderr
     assert "Read-only file system" in done.stderr and done.returncode == 1
     assert os.listdir(inner) == ["kept"]
@@ -160,8 +161,10 @@ def test_S12_folder_names(openshell, exec_in, account, workspace, ordinary_ids, 
     assert os.listdir(folder) == ["made"]
 
 
-@pytest.mark.parametrize("name,words", [("line\nbreak", "line break"), ("end ", "white space"), ("tab\tin", "control"), ("a:b", "colon")])
-def test_S12_folder_names_that_cannot_be(openshell, exec_in, account, workspace, ordinary_ids, name, words):
+@pytest.mark.parametrize("name,words", [("line\nbreak", "line break"), ("end ", "white space"),
+                                        ("tab\tin", "control"), ("a:b", "colon")])
+def test_S12_folder_names_that_cannot_be(openshell, exec_in, account, workspace, ordinary_ids,
+                                         name, words):
     folder = account.mkdir(workspace.folder / name)
     own_folder(account, folder, ordinary_ids)
     check_refused(exec_in("true", folders=[folder]), words, "--provider bubblewrap")
@@ -265,7 +268,7 @@ def test_S11_A12_mount_that_shows_another_folder(openshell, exec_in, workspace):
 
 def test_W13_attached_credential_provider(openshell, exec_in, workspace):
     """REQ-W13: not asked for and attached all the same, it would hand keys to the inside."""
-    openshell.set(providers=["claude"])
+    openshell.set(providers=["vendor"])
     done = exec_in("touch", "ran")
     check_refused(done, REFUSED, "credential provider")
     assert not (workspace.folder / "ran").exists()
@@ -358,7 +361,8 @@ def test_S21_stopped_by_its_person_while_it_is_made(openshell, account, workspac
     check_nothing_left(openshell, workspace)
 
 
-def test_S21_others_are_never_touched(openshell, exec_in, account, workspace, openworker, ordinary_ids):
+def test_S21_others_are_never_touched(openshell, exec_in, account, workspace, openworker,
+                                      ordinary_ids):
     """One that is alive, one of another owner, and one without our labels stay, whatever is reaped."""
     held = hold(account, openworker, workspace)
     alive = sandboxes(openshell)
@@ -414,7 +418,7 @@ def test_M01_up_takes_openshell_where_it_can(openshell, account, workspace, open
     assert engine.stop() == 0
 
 
-def test_S21_engine_start_takes_what_has_no_entry(openshell, exec_in, account, workspace, openworker):
+def test_S21_engine_start_takes_what_has_no_entry(openshell, account, workspace, openworker):
     """A sandbox that carries our label and that nothing here knows of goes when an engine starts."""
     held = hold(account, openworker, workspace)
     os.killpg(held.pid, signal.SIGKILL)

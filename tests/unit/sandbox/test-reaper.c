@@ -422,7 +422,7 @@ test_two (Fixture      *fixture,
   assert_answer (&second, 0, 0);
 }
 
-/* --- how many --- */
+/* --- how many (REQ-W11) --- */
 
 static gboolean
 reserve (const char *id,
