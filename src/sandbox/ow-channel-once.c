@@ -359,9 +359,9 @@ ow_channel_once_open (OwChannelOnce  *self,
   self->hello_ms = hello_ms;
   if (attach->once_bytes > 0 && attach->once_bytes < self->max_bytes)
     self->max_bytes = attach->once_bytes;
-  self->too_large = g_strdup_printf ("It was not run, because it is larger than the %" G_GSIZE_FORMAT
-                                     " KiB that one command to this sandbox may carry. Do it in "
-                                     "smaller parts.", self->max_bytes / 1024);
+  self->too_large = g_strdup_printf ("It was not run, because it is larger than the %u KiB that "
+                                     "one command to this sandbox may carry. Do it in smaller "
+                                     "parts.", (guint) (self->max_bytes / 1024));
   ow_channel_once_begin_batch (self);
 }
 
