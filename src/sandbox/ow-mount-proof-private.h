@@ -6,7 +6,8 @@
 #include "sandbox/ow-channel.h"
 #include "sandbox/ow-sandbox-plan.h"
 
-/* Proves that each folder of @plan is, inside, the folder that was checked (REQ-W10).
+/* Proves that each folder of @plan is, inside, the folder that was checked (REQ-W10), and behind a
+ * wall the private home too: an engine can show an empty one in its place.
  * Read-write: a token that the host writes is read by the runner, and one that the
  * runner writes is read by the host, both by descriptor. Read-only: device and inode,
  * and, where @walled, a write that must fail; without a wall nothing hinders a command

@@ -38,6 +38,7 @@ typedef struct {
   OwChannel           *channel; /* (owned) */
   const OwSandboxPlan *plan;    /* (unowned) */
   gboolean             walled;
+  OwFolder            *home;    /* (owned) (nullable) the private home, which is a mount too */
   guint                index;   /* of the folder */
   Step                 step;
   char                *name;    /* (owned) (nullable) the file that may be there now */
@@ -47,10 +48,24 @@ typedef struct {
 
 static void ow_mount_proof_next (GTask *task);
 
+/* The private home comes behind the folders. */
 static const OwFolder *
 proof_folder (const Proof *proof)
 {
-  return g_ptr_array_index (proof->plan->folders, proof->index);
+  const GPtrArray *folders = proof->plan->folders;
+
+  return proof->index < folders->len ? folders->pdata[proof->index] : proof->home;
+}
+
+/* Where it is gone no file can be made in it, and its proof fails. */
+static OwFolder *
+open_home (const char *path)
+{
+  OwFolder *home = g_new0 (OwFolder, 1);
+
+  home->path = g_strdup (path);
+  home->fd = open (path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  return home;
 }
 
 /* The name is random, so what stands under it is the proof's own. */
@@ -70,6 +85,7 @@ proof_free (gpointer data)
 
   proof_remove_file (proof);
   g_object_unref (proof->channel);
+  g_clear_pointer (&proof->home, ow_folder_free);
   g_free (proof->token);
   g_free (proof);
 }
@@ -368,7 +384,7 @@ ow_mount_proof_next (GTask *task)
 
   if (g_task_return_error_if_cancelled (task))
     return;
-  if (proof->index == proof->plan->folders->len)
+  if (proof->index == proof->plan->folders->len + (proof->home != NULL))
     {
       g_task_return_boolean (task, TRUE);
       return;
@@ -406,6 +422,8 @@ ow_mount_proof_run_async (OwChannel           *channel,
   proof->channel = g_object_ref (channel);
   proof->plan = plan;
   proof->walled = walled;
+  if (walled)
+    proof->home = open_home (plan->home);
   g_task_set_task_data (task, proof, proof_free);
   ow_mount_proof_next (task);
 }

@@ -290,6 +290,22 @@ def test_phantom_sandbox(openshell, account, workspace, openworker, exec_in):
     check_nothing_left(openshell, workspace)
 
 
+def test_S11_private_home_that_is_another_folder(openshell, account, workspace, openworker):
+    """Never an empty home in place of the session's own."""
+    process = account.popen([openworker, "sandbox", "exec", "--provider", "openshell", "--folder",
+                             workspace.folder, "--", "touch", "ran"],
+                            env={"OPENWORKER_TEST_STATE": "openshell-reserved"}, stdout=-3, stderr=-1, text=True)
+    assert process.stderr.readline() == "state openshell-reserved\n"
+    [home] = workspace.private_homes.iterdir()
+    openshell.set(shadowed=[str(home)])
+    os.killpg(process.pid, signal.SIGCONT)
+    done = process.stderr.read()
+    assert process.wait(scaled(60)) == 69, done
+    assert str(home) in done and "does not hold the folder" in done, done
+    assert not (workspace.folder / "ran").exists()
+    check_nothing_left(openshell, workspace)
+
+
 def test_A11_docker_of_the_snap_store(openshell, exec_in, account, workspace):
     """It does not see hidden folders and shows an empty one in their place: the private home is one."""
     ContainerEngine(account, openshell.programs, DockerRootDir="/var/snap/docker/common/var-lib-docker")
