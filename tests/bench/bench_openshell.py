@@ -19,7 +19,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
 
-from conftest import Account, Workspace    # noqa: E402
+from accounts import make_account           # noqa: E402
+from container_engine import ContainerEngine    # noqa: E402
 from openshells import OpenshellSim        # noqa: E402
 
 STARTS = 7
@@ -43,7 +44,9 @@ def openshell(account):
             "OPENWORKER_TEST_IMAGE"]
         return
     with OpenshellSim(account) as sim:
+        engine = ContainerEngine(account, sim.programs)
         yield account.env(**sim.env()), "base:bench"
+        engine.close()
 
 
 def timed(argv, environment):
@@ -78,12 +81,13 @@ def relay(name, environment):
     return values
 
 
-def bare(workspace, environment, image, account):
+def bare(account, environment, image, inside):
     """What the command itself takes: {name: [values]}"""
     values = {"bare_create": [], "bare_exec": [], "raw_relay": []}
-    folder = account.mkdir(workspace / "bare")
-    policy = account.write(workspace / "policy.yaml", POLICY.format(
-        folder=folder, uid=account.uid, gid=account.gid))
+    folder = account.mkdir(account.workspace.folder)
+    os.chown(folder, inside, inside)
+    policy = account.write(account.workspace.path / "policy.yaml", POLICY.format(
+        folder=folder, uid=inside, gid=inside))
     mounts = json.dumps({"docker": {"mounts": [
         {"type": "bind", "source": str(folder), "target": str(folder), "read_only": False}]}})
     for number in range(STARTS):
@@ -119,18 +123,16 @@ def session(program, workspace, environment):
 
 def measure(build):
     top = Path(tempfile.mkdtemp(prefix="ow-bench-", dir="/var/tmp"))
-    workspace = Workspace(top)
-    uid = int(os.environ.get("OPENWORKER_TEST_UID", os.geteuid()))
-    account = Account(uid, uid, workspace)
+    account = make_account(top)
+    # Nothing in a sandbox of OpenShell runs as root.
+    inside = account.uid or 1000
     try:
-        for path in (workspace.home, workspace.runtime, workspace.tmp):
-            account.mkdir(path, 0o700)
-        account.write(workspace.config / "config.toml", "sandbox_openshell_any_version = true\n")
+        account.write(account.workspace.config / "config.toml", "sandbox_openshell_any_version = true\n")
         values = {}
         with openshell(account) as (environment, image):
             environment.update(OPENWORKER_LIBEXEC=str(build / "libexec"),
-                               OPENWORKER_SANDBOX_IMAGE=image, OW_BENCH_UID=str(uid))
-            for name, more in bare(top, environment, image, account).items():
+                               OPENWORKER_SANDBOX_IMAGE=image, OW_BENCH_UID=str(inside))
+            for name, more in bare(account, environment, image, inside).items():
                 values.setdefault(name, []).extend(more)
             for _ in range(STARTS):
                 for name, more in session(build / "tests/bench/bench-tool-call", top,

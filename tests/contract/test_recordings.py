@@ -15,7 +15,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import replay                                   # noqa: E402
-from openshells import Caller                   # noqa: E402
+from accounts import make_account                # noqa: E402
 
 CALLS = {call["scenario"]: call
          for call in replay.recorded("recordings") + replay.recorded("disturbances")}
@@ -48,7 +48,7 @@ def answers(request):
     os.chown(home, *ids)
     folder = short_folder(*inside)
     try:
-        yield replay.Replay(Caller(home, *ids), folder, inside).run(), folder, request.param
+        yield replay.Replay(make_account(home, *ids), folder, inside).run(), folder, request.param
     finally:
         shutil.rmtree(folder)
         shutil.rmtree(home)

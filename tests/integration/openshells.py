@@ -17,59 +17,10 @@ import subprocess
 import time
 from pathlib import Path
 
+from accounts import TIME_SCALE
+
 FAKES = Path(__file__).resolve().parents[1] / "fakes/openshell"
-TIME_SCALE = float(os.environ.get("OPENWORKER_TEST_TIME_SCALE", "1"))
 PROGRAM = "/usr/bin/python3"
-
-
-class Caller:
-    """An account for OpenshellSim where the integration tests' own is not at hand: @uid and @gid,
-    the caller's when None, with a directory of its own."""
-
-    def __init__(self, path, uid=None, gid=None):
-        self.uid = os.geteuid() if uid is None else uid
-        self.gid = os.getegid() if gid is None else gid
-        self.path, self.home = Path(path), Path(path) / "home"
-        self.workspace, self.extra_env = self, {}
-        self.mkdir(self.home, 0o700)
-
-    def env(self, **more):
-        return {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(self.home),
-                "LC_ALL": "C.UTF-8", "TERM": "dumb",
-                "XDG_CONFIG_HOME": str(self.home / ".config"), **self.extra_env, **more}
-
-    def argv(self, argv):
-        argv = [str(word) for word in argv]
-        if self.uid == os.geteuid():
-            return argv
-        return ["setpriv", f"--reuid={self.uid}", f"--regid={self.gid}", "--clear-groups",
-                "--inh-caps=-all", "--", *argv]
-
-    def give(self, *paths):
-        for path in paths:
-            for name in [path, *Path(path).rglob("*")]:
-                os.chown(name, self.uid, self.gid, follow_symlinks=False)
-
-    def mkdir(self, path, mode=0o755):
-        path = Path(path)
-        for part in [*reversed(path.parents), path]:
-            if not part.exists():
-                part.mkdir(mode=mode)
-                part.chmod(mode)
-                os.chown(part, self.uid, self.gid)
-        return path
-
-    def write(self, path, content, mode=0o644):
-        self.mkdir(Path(path).parent)
-        Path(path).write_text(content, encoding="utf-8")
-        Path(path).chmod(mode)
-        os.chown(path, self.uid, self.gid)
-        return Path(path)
-
-    def run(self, argv, env=None, timeout=60, stdin="", **options):
-        return subprocess.run(self.argv(argv), env=self.env(**(env or {})), cwd=self.path,
-                              input=stdin, capture_output=True, text=True, errors="replace",
-                              timeout=timeout * TIME_SCALE, check=False, **options)
 
 
 class OpenshellSim:
@@ -84,7 +35,8 @@ class OpenshellSim:
     ({path: text} in the image), status {"status", "authentication"} of `status`.
 
     Stages of slow() and fail(): "call" (any call that reaches the gateway), "create", "image",
-    "pull", "delete", "exec", "policy-update". Kinds for fail(): of calls "unauthenticated",
+    "pull", "delete", "exec", "policy-update"; of slow() only: "request" (a create, before the
+    gateway has anything to show). Kinds for fail(): of calls "unauthenticated",
     "denied", "certificate" (the gateway has another than the command trusts), "dropped" (the
     connection ends), "hang" (no answer, ever), "garbage", "unavailable"; of image and pull "pull",
     "pull-denied", "pull-unauthorized", "pull-missing", "disk-full", "ok"; of create

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 DEMO = Path(__file__).resolve().parents[2] / "data/demo"
-FAKES = Path(__file__).resolve().parents[1] / "fakes/openshell"
+TESTS = Path(__file__).resolve().parents[1]
 CHECKS = ["shell", "fix", "wall", "host", "diff", "same", "audit"]
 
 
@@ -22,14 +22,16 @@ def demo(account, workspace, openworker):
     program.symlink_to(openworker)
     account.give(target.parent)
     account.give(target)
-    fakes = target.parent / "openshell"
-    shutil.copytree(FAKES, fakes, ignore=shutil.ignore_patterns("__pycache__"))
-    account.give(fakes)
+    # The tree itself may lie where only its owner can go.
+    tests = target.parent / "tests"
+    for name in ("fakes", "integration"):
+        shutil.copytree(TESTS / name, tests / name, ignore=shutil.ignore_patterns("__pycache__"))
+    account.give(tests)
 
     def run(*argv, env=None):
         return account.run([target / "run", *argv],
                            env={"OPENWORKER": program, "OPENWORKER_DEMO_DIR": workspace.path,
-                                "OPENWORKER_DEMO_OPENSHELL": fakes,
+                                "OPENWORKER_DEMO_OPENSHELL": tests / "fakes/stage.py",
                                 **(env or {})}, timeout=120)
     return run
 

@@ -251,8 +251,9 @@ def test_command_is_gone_and_the_inside_runs_on_until_the_end(account, sim, box)
 HOLDER = """
 import json, os, sys, time
 sys.path.insert(0, {here!r})
-from openshells import Caller, OpenshellSim
-account = Caller({path!r}, {uid}, {gid})
+from accounts import make_account
+from openshells import OpenshellSim
+account = make_account({path!r}, {uid}, {gid})
 sim = OpenshellSim(account, speed=0).start()
 done = sim.run("sandbox", "create", "--name", "ow-a", "--from", "base", "--no-tty", "--detach",
                "--policy", {policy!r}, "--", "/bin/sleep", "infinity")
