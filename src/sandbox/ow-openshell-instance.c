@@ -16,7 +16,9 @@
 #define SILENCE_S     "30"
 #define KEEP_ALIVE_MS 10000
 /* A gateway that is started anew restarts the container too, which takes some seconds. */
-#define PATIENCE_MS   60000
+#define PATIENCE_VARIABLE "OPENWORKER_SANDBOX_PATIENCE"
+#define PATIENCE_S        60
+#define PATIENCE_MAX_S    3600
 /* Of one command's stdin: the client reads 4 MiB and the gateway takes a message of 1 MiB. */
 #define ONCE_BYTES    1000000
 
@@ -290,6 +292,17 @@ ow_openshell_instance_iface_init (OwSandboxInstanceInterface *iface)
   iface->allow_finish = allow_finish;
 }
 
+static guint
+get_patience_ms (void)
+{
+  const char *text = g_getenv (PATIENCE_VARIABLE);
+  guint64 value = PATIENCE_S;
+
+  if (text != NULL && !g_ascii_string_to_unsigned (text, 10, 1, PATIENCE_MAX_S, &value, NULL))
+    value = PATIENCE_S;
+  return (guint) value * 1000;
+}
+
 static OwAttach *
 make_attach (OwOpenshell *openshell,
              const char  *name)
@@ -308,7 +321,7 @@ make_attach (OwOpenshell *openshell,
   attach->once_bytes = ONCE_BYTES;
   attach->terminal = TRUE;
   attach->keep_alive_ms = KEEP_ALIVE_MS;
-  attach->patience_ms = PATIENCE_MS;
+  attach->patience_ms = get_patience_ms ();
   return attach;
 }
 
