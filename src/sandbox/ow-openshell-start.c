@@ -20,13 +20,6 @@
 #define MAX_DEFAULT  20
 #define MAX_MAX      1000
 
-/* A command that was killed may have been heard: its sandbox can come to be a moment later. And
- * one that is deleted while it is being made leaves a container behind at times. Measured:
- * docs/openshell-contract.md, "Create". */
-#define SETTLE_MS 1500
-#define LOOK_MS   250
-#define LOOKS     20
-
 typedef struct {
   OwSandboxPlan    *plan;
   OwOpenshellFacts *facts;    /* (owned) (nullable) */
@@ -181,12 +174,17 @@ on_looked (GObject      *source,
   if (ow_openshell_refuse_is (error, OW_OPENSHELL_FAULT_NOT_FOUND) && !start->settled)
     {
       start->settled = TRUE;
-      look_in (task, SETTLE_MS);
+      look_in (task, OW_REAPER_SETTLE_MS);
     }
-  else if (sandbox != NULL && strcmp (sandbox->phase, "Provisioning") == 0 && start->looks < LOOKS)
-    look_in (task, LOOK_MS);
+  else if (sandbox != NULL && strcmp (sandbox->phase, "Provisioning") == 0 &&
+           start->looks < OW_REAPER_LOOKS)
+    {
+      look_in (task, OW_REAPER_LOOK_MS);
+    }
   else
-    delete_sandbox (task);
+    {
+      delete_sandbox (task);
+    }
 }
 
 /* @task is moved in. */
@@ -196,6 +194,22 @@ look (GTask *task)
   Start *start = g_task_get_task_data (task);
 
   ow_openshell_get_async (start->facts->openshell, start->words->name, NULL, on_looked, task);
+}
+
+/* Whether the gateway can have heard of a create that ended with @error and said nothing of what
+ * it came to: the command was stopped or killed, or its connection broke. */
+static gboolean
+may_be_heard (const GError *error)
+{
+  static const OwOpenshellFault faults[] = {
+    OW_OPENSHELL_FAULT_NO_ANSWER, OW_OPENSHELL_FAULT_GATEWAY_DOWN,
+    OW_OPENSHELL_FAULT_RELAY_CLOSED, OW_OPENSHELL_FAULT_UNREADABLE, OW_OPENSHELL_FAULT_OTHER,
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (faults); i++)
+    if (ow_openshell_refuse_is (error, faults[i]))
+      return TRUE;
+  return g_error_matches (error, OW_ERROR, OW_ERROR_INTERRUPTED);
 }
 
 /* Takes away what may have been made. @error and @task are moved in. */
@@ -209,8 +223,7 @@ undo (GTask  *task,
   /* One of that name is somebody else's. */
   if (ow_openshell_refuse_is (error, OW_OPENSHELL_FAULT_NAME_TAKEN))
     finish_failed (task);
-  else if (g_error_matches (error, OW_ERROR, OW_ERROR_INTERRUPTED) ||
-           ow_openshell_refuse_is (error, OW_OPENSHELL_FAULT_NO_ANSWER))
+  else if (may_be_heard (error))
     look (task);
   else
     delete_sandbox (task);

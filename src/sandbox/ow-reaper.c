@@ -11,10 +11,6 @@
 #include "base/ow-state.h"
 #include "sandbox/ow-openshell-labels.h"
 
-/* A gateway can still be making the sandbox that a killed run had asked for: what is not there
- * is looked for once more after this time. Measured: docs/openshell-contract.md, "Create". */
-#define SETTLE_MS 1500
-
 /* A dead entry, locked against every other reaper. */
 typedef struct {
   OwRegistryRecord record;
@@ -26,8 +22,9 @@ typedef struct {
 typedef struct {
   OwOpenshell *openshell;  /* (owned) (nullable) */
   gboolean     orphans;
-  gboolean     settled;    /* the second look */
+  gboolean     settled;    /* what was not there has been looked for once more */
   gboolean     making;     /* the gateway is still making one of them */
+  guint        looks;      /* how often one was found being made */
   GPtrArray   *dead;       /* (owned) of Dead */
   guint        pending;
   guint        reaped;
@@ -227,20 +224,24 @@ find_dead (Reap       *reap,
 static gboolean
 on_settled (gpointer user_data)
 {
-  GTask *task = user_data;
+  list_sandboxes (user_data);
+  return G_SOURCE_REMOVE;
+}
+
+static void
+look_in (GTask *task,
+         guint  ms)
+{
   Reap *reap = g_task_get_task_data (task);
 
-  reap->settled = TRUE;
-  list_sandboxes (task);
-  return G_SOURCE_REMOVE;
+  ow_source_clear (&reap->settle);
+  reap->settle = ow_source_timeout (ms, on_settled, g_object_ref (task), g_object_unref);
 }
 
 /* An entry has its image once its sandbox is made; before that one may still come. */
 static gboolean
 may_still_come (Reap *reap)
 {
-  if (reap->making)
-    return TRUE;
   for (guint i = 0; i < reap->dead->len; i++)
     {
       const Dead *dead = g_ptr_array_index (reap->dead, i);
@@ -258,10 +259,19 @@ after_deletions (GTask *task)
 
   if (reap->pending > 0)
     return;
-  if (!reap->settled && may_still_come (reap))
-    reap->settle = ow_source_timeout (SETTLE_MS, on_settled, g_object_ref (task), g_object_unref);
+  if (reap->making)
+    {
+      look_in (task, OW_REAPER_LOOK_MS);
+    }
+  else if (!reap->settled && may_still_come (reap))
+    {
+      reap->settled = TRUE;
+      look_in (task, OW_REAPER_SETTLE_MS);
+    }
   else
-    remove_entries (task);
+    {
+      remove_entries (task);
+    }
 }
 
 static void
@@ -339,6 +349,7 @@ on_listed (GObject      *source,
       return;
     }
   ow_state_reach ("reaper-listed");
+  reap->making = FALSE;
   for (guint i = 0; i < sandboxes->len; i++)
     {
       const OwOpenshellSandbox *sandbox = g_ptr_array_index (sandboxes, i);
@@ -347,7 +358,7 @@ on_listed (GObject      *source,
       if (!is_left (reap, sandbox))
         continue;
       /* One that is deleted while it is being made leaves a container behind at times. */
-      if (!reap->settled && strcmp (sandbox->phase, "Provisioning") == 0)
+      if (reap->looks < OW_REAPER_LOOKS && strcmp (sandbox->phase, "Provisioning") == 0)
         {
           reap->making = TRUE;
           continue;
@@ -359,6 +370,8 @@ on_listed (GObject      *source,
       ow_openshell_delete_async (reap->openshell, deletion->name, g_task_get_cancellable (task),
                                  on_deleted, deletion);
     }
+  if (reap->making)
+    reap->looks++;
   after_deletions (task);
 }
 

@@ -262,6 +262,7 @@ class Call(network_calls.NetworkCalls):
                 "no_landlock": self.gateway.knobs().get("no_landlock", False),
                 "shadowed": self.gateway.knobs().get("shadowed", []),
                 "image_files": self.gateway.knobs().get("image_files", {})}
+        self.gateway.stage("request")
         with self.gateway.lock:
             if self.gateway.find(name):
                 raise Failure(f"sandbox '{name}' already exists\n\nhint: delete it first with: "
