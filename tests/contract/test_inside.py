@@ -92,6 +92,9 @@ def test_no_new_privileges_and_no_capabilities(openshell, place):
     assert re.search(r"^NoNewPrivs:\s1$", status, re.MULTILINE), status
     assert re.search(r"^CapEff:\s0+$", status, re.MULTILINE), status
     assert re.search(r"^Seccomp:\s2$", status, re.MULTILINE), status
+    for words in (["unshare", "--user", "true"], ["unshare", "--mount", "true"]):
+        done = openshell.exec(place.name, *words)
+        assert done.status != 0 and done.said("Operation not permitted"), done
 
 
 def test_another_account_owns_what_it_writes(openshell):
