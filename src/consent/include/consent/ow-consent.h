@@ -53,7 +53,7 @@ typedef struct {
   /* For what is no command: what "always" would allow, and who keeps that. @keep is called when
    * it is answered so, before that counts; when it fails nothing is decided. Both or neither. */
   const char    *always;    /* (nullable) */
-  gboolean     (*keep) (gpointer data, GError **error);
+  gboolean     (*keep)(gpointer data, GError **error);
   gpointer       keep_data; /* has to stay until the request has completed */
 } OwConsentQuestion;
 
