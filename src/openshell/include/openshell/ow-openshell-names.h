@@ -13,9 +13,8 @@
 #define OW_OPENSHELL_POLICY_PATHS    256
 #define OW_OPENSHELL_PATH_BYTES      4096
 #define OW_OPENSHELL_CONFIG_BYTES    65536
-#define OW_OPENSHELL_ARGUMENT_BYTES  32768
-#define OW_OPENSHELL_ARGUMENTS_BYTES 262144
-#define OW_OPENSHELL_STDIN_BYTES     4194304
+/* The client reads 4 MiB of stdin, but the gateway takes a message of 1 MiB at most. */
+#define OW_OPENSHELL_STDIN_BYTES     1000000
 
 /* What `create` takes: a DNS label of at most OW_OPENSHELL_NAME_MAX characters, no "--". */
 gboolean ow_openshell_name_is_valid  (const char *name);
