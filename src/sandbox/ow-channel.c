@@ -501,7 +501,8 @@ ow_channel_on_ready (OwChannelLink *link,
     }
   if (!g_str_equal (instance, self->instance))
     {
-      ow_channel_lose (self, "the runner has ended and another one is in its place");
+      ow_channel_lose (self, "the sandbox was started anew: its runner has ended and another one "
+                       "is in its place");
       return;
     }
   ow_channel_take_link (self);
