@@ -16,6 +16,7 @@ import network_calls
 import policies
 import text
 import wire
+from delay import Delay
 from errors import Arguments, Dropped, Failure, Usage, refused
 
 STDIN_CAP = 4 * 1024 * 1024
@@ -24,6 +25,8 @@ NAME_MAX = 19
 MESSAGE_CAP, LINE_CAP, WORD_CAP = 1048576 - 47, 256 * 1024, 128 * 1024 - 1
 # What a real one takes beyond what this one takes; `speed` scales them.
 EXEC_SECONDS, ENGINE_SECONDS, SESSION_SECONDS = 0.02, 0.15, 15
+# One way of a live stream.
+RELAY_SECONDS = 0.0007
 RELAY_CLOSED = "exec relay closed before the command reported an exit status"
 
 
@@ -493,9 +496,11 @@ class Call(network_calls.NetworkCalls):
         wire.send(inner, b"X", json.dumps({
             "command": line, "tty": tty, "rows": self.rows, "cols": self.columns,
             "channel": str(uuid.uuid4())}).encode("utf-8", "surrogateescape"))
+        late = RELAY_SECONDS * self.gateway.knobs().get("speed", 1.0) if live else 0
+        downward = Delay(late, self.pass_down)
         if live:
             wire.send(self.sock, b"T")
-            threading.Thread(target=self.upward, args=(inner, box), daemon=True).start()
+            threading.Thread(target=self.upward, args=(inner, box, late), daemon=True).start()
         else:
             threading.Thread(target=self.feed, args=(inner, stdin), daemon=True).start()
         if timeout:
@@ -508,10 +513,9 @@ class Call(network_calls.NetworkCalls):
                 letter, data = wire.receive(inner)
                 if letter == b"X":
                     self.ended = True
+                    downward.close()
                     return int(data)
-                with self.lock:
-                    if not self.broken:
-                        wire.send(self.sock, letter, data)
+                downward.send(letter, data)
         except socket.timeout:
             return 124
         except (EOFError, OSError):
@@ -520,14 +524,21 @@ class Call(network_calls.NetworkCalls):
             log(box, "gateway", "WARN ", "openshell_server::grpc::sandbox", f"{kind} failed")
             raise refused("unavailable", RELAY_CLOSED) from None
         finally:
+            downward.close()
             inner.close()
 
-    def upward(self, inner, box):
+    def pass_down(self, letter, data):
+        with self.lock:
+            if not self.broken:
+                wire.send(self.sock, letter, data)
+
+    def upward(self, inner, box, late):
+        delay = Delay(late, lambda letter, data: wire.send(inner, letter, data))
         try:
             while True:
-                letter, data = wire.receive(self.sock)
-                wire.send(inner, letter, data)
+                delay.send(*wire.receive(self.sock))
         except (OSError, EOFError, ValueError):
+            delay.close()
             # The command is gone. What it ran inside is told nothing.
             if not self.ended:
                 log(box, "gateway", "WARN ", "openshell_server::grpc::sandbox",
