@@ -16,6 +16,7 @@ pytestmark = pytest.mark.control
 CLOSED = "exec relay closed before the command reported an exit status"
 BROKEN = "h2 protocol error: error reading a body from connection"
 INSTANCE = "stat -c %Y /proc/1/; cut -d' ' -f22 /proc/1/stat"
+PROCESSES = "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' '"
 RAW = "stty raw -echo; printf 'begun\\n'; "
 
 
@@ -91,7 +92,7 @@ class Restart:
                               "</dev/null & true")
         self.before = self.look(openshell)
         cut = both(openshell, name, "sleep 100; echo done")
-        ending = Call(openshell, name, "sleep 3; echo done; exit 7", False)
+        ending = Call(openshell, name, f"sleep 3; {PROCESSES}; echo; echo done; exit 7", False)
         openshell.control("stop")
         self.ended = ending.end()
         self.cut = [call.end() for call in cut]
@@ -110,7 +111,7 @@ class Restart:
     def look(self, openshell):
         """(id, what tells one start of the container from another, processes, status)"""
         return (openshell.get(self.name).json["id"], openshell.shell(self.name, INSTANCE).text,
-                openshell.shell(self.name, "cat /proc/[0-9]*/cmdline | tr '\\0' ' '").text,
+                openshell.shell(self.name, PROCESSES).text,
                 openshell.run("status", "-o", "json").json)
 
 
@@ -124,10 +125,17 @@ def restart(openshell):
 def test_terminated_gateway_drains_and_then_closes_P10(restart):
     """Ten seconds or so, in which a command that ends does so properly; never the status of
     one that had not ended."""
-    assert restart.ended[:3] == (7, b"done\n", "")
+    status, out, error, _ = restart.ended
+    assert (status, error) == (7, "") and out.endswith(b"\ndone\n"), restart.ended
     for status, out, error, seconds in restart.cut:
         assert status == 1 and out == b"" and said(error, CLOSED), (status, out, error)
         assert seconds > 5, seconds
+
+
+def test_stopping_gateway_ends_the_main_command_first_P13(restart):
+    """It gets SIGTERM at once; what else runs inside goes on until the gateway is gone."""
+    assert b"97531" in restart.ended[1] and b"/bin/sleep infinity" not in restart.ended[1]
+    assert "/bin/sleep infinity" in restart.before[2]
 
 
 def test_calls_without_a_gateway_that_was_there_P10(restart):

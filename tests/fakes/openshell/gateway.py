@@ -3,7 +3,7 @@
 """The simulated gateway: gateway.py STATE-DIRECTORY, stdin the test's pipe of life.
 
 Its sandboxes are in STATE/sandboxes.json, its containers below STATE/containers. SIGTERM: no
-new calls, running commands get up to ten seconds, then the containers stop. SIGKILL: the
+new calls, main commands get SIGTERM, others up to ten seconds, then the containers stop. SIGKILL: the
 containers run on. At the next start what was stopped is started again."""
 
 import datetime
@@ -260,7 +260,11 @@ class Gateway:
         self.stopping = True
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
-        # A container whose supervisor runs gets its whole time to stop, used or not.
+        # A container whose supervisor runs gets its whole time to stop, used or not; its main
+        # command gets SIGTERM at once.
+        for box in list(self.sandboxes.values()):
+            if box.phase == "Ready" and box.container is not None:
+                box.container.send_stop()
         knobs = self.knobs()
         seconds = DRAIN * knobs.get("drain", 1.0)
         deadline = time.monotonic() + seconds
@@ -386,6 +390,12 @@ class Container:
         try:
             wire.send(self.session, b"P", json.dumps(
                 {"policy": policy, "version": version}).encode())
+        except (OSError, AttributeError):
+            pass
+
+    def send_stop(self):
+        try:
+            wire.send(self.session, b"T")
         except (OSError, AttributeError):
             pass
 

@@ -109,6 +109,7 @@ class Supervisor:
         self.session, self.session_lock = None, threading.Lock()
         self.backlog, self.applied = [], 0
         self.network, self.over, self.settled, self.main = None, False, False, 0
+        self.stopping = False
         self.filter = seccomp.program()
         self._check_landlock()
         self._make_paths()
@@ -237,6 +238,9 @@ class Supervisor:
         threading.Thread(target=self.accept, daemon=True).start()
         threading.Timer(SETTLE, self._ready).start()
         status = self.children.wait(main)
+        while self.stopping:
+            # Its engine was told to stop the container: commands run on until it is killed.
+            time.sleep(1)
         self.over = True
         code = os.waitstatus_to_exitcode(status)
         self.tell(event="main-exited", status=code)
@@ -282,6 +286,10 @@ class Supervisor:
                 update = json.loads(data)
                 self.network = update["policy"]
                 self.tell(event="policy-loaded", version=update["version"])
+            elif letter == b"T":
+                # The container is being stopped: the main command hears of it at once.
+                self.stopping = True
+                os.kill(self.main, signal.SIGTERM)
 
     # --- commands ---
 
