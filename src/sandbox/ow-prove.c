@@ -170,11 +170,13 @@ judge_host (Prove        *prove,
                                           "record too", prove->bait->host);
 }
 
+/* No machine has that address (RFC 5737), so "refused" too is the word of a filter on the way:
+ * where there is none, nothing answers at all. */
 static gboolean
 is_unreachable (const json_t *answer)
 {
   static const char * const names[] = {
-    "ENETUNREACH", "EHOSTUNREACH", "ENETDOWN", "EACCES", "EPERM", NULL
+    "ENETUNREACH", "EHOSTUNREACH", "ENETDOWN", "EACCES", "EPERM", "ECONNREFUSED", NULL
   };
 
   return ow_json_get_bool (answer, "ok", TRUE) == 0
@@ -187,6 +189,8 @@ judge_direct (Prove        *prove,
 {
   gboolean none = answer != NULL && is_unreachable (answer);
   const char *direct = !none ? "a connection that goes past the proxy is not refused"
+                     : g_str_equal (answer_errno (answer), "ECONNREFUSED")
+                     ? "a connection that goes past the proxy is refused"
                      : prove->bait->has_route
                      ? "past the proxy there is no way out, although this machine has one"
                      : "past the proxy there is no way out (this machine has none either)";
