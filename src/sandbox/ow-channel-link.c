@@ -8,6 +8,7 @@
 #include "base/ow-text.h"
 #include "ow-channel-once-private.h"
 #include "ow-channel-stream-private.h"
+#include "openshell/ow-openshell-error.h"
 #include "config.h"
 
 #define INSTANCE_LENGTH 32
@@ -58,9 +59,8 @@ static char *
 ow_channel_link_explain (OwChannelLink *self,
                          const char    *reason)
 {
-  g_autofree char *stripped = ow_text_strip_ansi (ow_channel_link_get_complaint (self));
-  g_autofree char *visible = ow_text_visible (g_strstrip (stripped));
-  g_autofree char *said = ow_text_shorten (visible, COMPLAINT_CHARS, TRUE);
+  g_autofree char *plain = ow_openshell_text_plain (ow_channel_link_get_complaint (self), -1);
+  g_autofree char *said = ow_text_shorten (g_strstrip (plain), COMPLAINT_CHARS, TRUE);
 
   return *said == '\0' ? g_strdup (reason) : g_strdup_printf ("%s: %s", reason, said);
 }

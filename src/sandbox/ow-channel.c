@@ -47,6 +47,7 @@ struct _OwChannel
   guint          failures;         /* attaches that failed since one last held */
   gint64         failing_us;       /* since when */
   char          *complaint;        /* (owned) (nullable) of the last that failed or broke */
+  char          *cause;            /* (owned) (nullable) what the owner makes of it */
   gboolean       once;             /* attach by once_argv */
   GSource       *tick;             /* (owned) (nullable) */
   OwSilence      silence;
@@ -349,7 +350,8 @@ static void
 ow_channel_lose_unreached (OwChannel  *self,
                            const char *reason)
 {
-  g_autofree char *text = g_strdup_printf ("the runner could not be reached again (%s)", reason);
+  g_autofree char *text = g_strdup_printf ("the runner could not be reached again (%s)",
+                                           self->cause != NULL ? self->cause : reason);
 
   ow_channel_lose (self, text);
 }
@@ -465,6 +467,7 @@ ow_channel_take_link (OwChannel *self)
   self->link = g_steal_pointer (&self->next);
   self->pinging = FALSE;
   self->failures = 0;
+  g_clear_pointer (&self->cause, g_free);
   if (old != NULL)
     {
       ow_open_calls_unlink (self->calls);
@@ -653,6 +656,14 @@ ow_channel_get_complaint (OwChannel *self)
 }
 
 void
+ow_channel_set_cause (OwChannel  *self,
+                      const char *cause)
+{
+  g_free (self->cause);
+  self->cause = g_strdup (cause);
+}
+
+void
 ow_channel_give_up (OwChannel  *self,
                     const char *reason)
 {
@@ -693,6 +704,7 @@ ow_channel_finalize (GObject *object)
   ow_attach_free (self->attach);
   g_free (self->instance);
   g_free (self->complaint);
+  g_free (self->cause);
   G_OBJECT_CLASS (ow_channel_parent_class)->finalize (object);
 }
 

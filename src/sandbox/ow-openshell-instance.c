@@ -3,6 +3,8 @@
 
 #include "ow-openshell-instance-private.h"
 
+#include <string.h>
+
 #include "base/ow-error.h"
 #include "base/ow-state.h"
 #include "ow-openshell-explain-private.h"
@@ -114,7 +116,8 @@ on_deleted (GObject      *source,
       return;
     }
   ow_error_setf (&error, OW_ERROR_FAILED, "It is deleted at a later start, or with \"openworker "
-                 "sandbox reap\".", "The sandbox could not be ended: %s", reason->message);
+                 "sandbox reap\".", "The sandbox could not be ended: %s",
+                 ow_openshell_refuse_why (reason));
   g_task_return_error (task, error);
 }
 
@@ -235,6 +238,38 @@ explain_finish (OwSandboxInstance *instance,
   return error;
 }
 
+/* While a gateway starts again the phase is Provisioning, and the sandbox comes back. */
+static char *
+judge_complaint (OwSandboxInstance *instance,
+                 const char        *complaint,
+                 gboolean          *over)
+{
+  OwOpenshellFault fault = ow_openshell_fault_of_text (complaint);
+  g_autofree char *plain = ow_openshell_text_plain (complaint, -1);
+
+  *over = TRUE;
+  switch (fault)
+    {
+    case OW_OPENSHELL_FAULT_NOT_FOUND:
+      return g_strdup ("the sandbox is not there any more: it was deleted, or its container was "
+                       "removed");
+
+    case OW_OPENSHELL_FAULT_NOT_READY:
+      if (strstr (plain, "(phase: Error)") != NULL)
+        return g_strdup ("the sandbox has ended by itself (OpenShell's phase Error): its main "
+                         "command was killed, or its container was stopped or paused");
+      if (strstr (plain, "(phase: Completed)") != NULL
+          || strstr (plain, "(phase: Deleting)") != NULL)
+        return g_strdup ("the sandbox has ended");
+      *over = FALSE;
+      return g_strdup ("OpenShell starts the sandbox again, and that took too long");
+
+    default:
+      *over = FALSE;
+      return fault == OW_OPENSHELL_FAULT_OTHER ? NULL : g_strdup (ow_openshell_fault_why (fault));
+    }
+}
+
 /* --- hosts while it runs --- */
 
 static void
@@ -288,6 +323,7 @@ ow_openshell_instance_iface_init (OwSandboxInstanceInterface *iface)
   iface->verify_finish = verify_finish;
   iface->explain_async = explain_async;
   iface->explain_finish = explain_finish;
+  iface->judge_complaint = judge_complaint;
   iface->allow_async = allow_async;
   iface->allow_finish = allow_finish;
 }

@@ -18,5 +18,8 @@ GError  *ow_openshell_refuse_create  (const OwOpenshellFacts *facts, GError *rea
 GError  *ow_openshell_refuse_phantom (GError *reason);
 GError  *ow_openshell_refuse_image   (const OwContainerEngine *engine, const char *image);
 GError  *ow_openshell_refuse_version (const char *version);
+/* Its cause and what to do next, without what was being done: for a sentence of one's own.
+ * Borrowed. */
+const char *ow_openshell_refuse_why  (const GError *error);
 /* Whether @error is of the class @fault. */
 gboolean ow_openshell_refuse_is      (const GError *error, OwOpenshellFault fault);

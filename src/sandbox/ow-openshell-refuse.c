@@ -16,13 +16,12 @@ ow_openshell_refuse_is (const GError     *error,
   return g_error_matches (error, OW_OPENSHELL_ERROR, (int) fault);
 }
 
-/* What stands behind "What: " in an error of three parts. */
-static const char *
-skip_what (const char *message)
+const char *
+ow_openshell_refuse_why (const GError *error)
 {
-  const char *colon = strstr (message, ": ");
+  const char *colon = error->domain == OW_OPENSHELL_ERROR ? strstr (error->message, ": ") : NULL;
 
-  return colon != NULL ? colon + 2 : message;
+  return colon != NULL ? colon + 2 : error->message;
 }
 
 GError *
@@ -36,8 +35,7 @@ ow_openshell_refuse (GError *reason)
       g_error_matches (cause, G_IO_ERROR, G_IO_ERROR_CANCELLED) ||
       g_str_has_prefix (why, OW_OPENSHELL_REFUSED))
     return g_steal_pointer (&cause);
-  if (cause->domain == OW_OPENSHELL_ERROR)
-    why = skip_what (why);
+  why = ow_openshell_refuse_why (cause);
   ow_error_setf (&error, OW_ERROR_REFUSED, NULL, OW_OPENSHELL_REFUSED ": %s", why);
   return error;
 }
@@ -50,7 +48,7 @@ ow_openshell_refuse_phantom (GError *reason)
 
   ow_error_setf (&error, OW_ERROR_REFUSED, NULL,
                  OW_OPENSHELL_REFUSED ": the sandbox was made, and no command runs in it: %s",
-                 skip_what (cause->message));
+                 ow_openshell_refuse_why (cause));
   return error;
 }
 
@@ -71,7 +69,7 @@ refuse_ended (const OwOpenshellFacts *facts,
                  "image that was tested.",
                  OW_OPENSHELL_REFUSED ": the sandbox was made and ended at once. Its kernel may "
                  "have no Landlock, or the image %s may lack one of /usr, /lib, /etc, /var/log and "
-                 "/sandbox (%s)", image, skip_what (cause->message));
+                 "/sandbox (%s)", image, ow_openshell_refuse_why (cause));
   return error;
 }
 
@@ -87,7 +85,7 @@ ow_openshell_refuse_create (const OwOpenshellFacts *facts,
       g_autoptr (GError) image = ow_openshell_refuse_image (facts->engine, facts->image);
 
       return g_error_new (OW_ERROR, OW_ERROR_REFUSED, "%s OpenShell tried it: %s", image->message,
-                          skip_what (cause->message));
+                          ow_openshell_refuse_why (cause));
     }
   return ow_openshell_refuse (reason);
 }

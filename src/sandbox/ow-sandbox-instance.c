@@ -113,6 +113,20 @@ ow_sandbox_instance_explain_finish (OwSandboxInstance *self,
   return error;
 }
 
+char *
+ow_sandbox_instance_judge_complaint (OwSandboxInstance *self,
+                                     const char        *complaint,
+                                     gboolean          *over)
+{
+  g_return_val_if_fail (OW_IS_SANDBOX_INSTANCE (self), NULL);
+
+  *over = FALSE;
+
+  if (OW_SANDBOX_INSTANCE_GET_IFACE (self)->judge_complaint == NULL || complaint == NULL)
+    return NULL;
+  return OW_SANDBOX_INSTANCE_GET_IFACE (self)->judge_complaint (self, complaint, over);
+}
+
 gboolean
 ow_sandbox_instance_can_allow (OwSandboxInstance *self)
 {

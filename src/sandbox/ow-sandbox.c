@@ -127,6 +127,24 @@ ow_sandbox_on_lost (OwChannel  *channel,
   g_signal_emit (self, signals[SIGNAL_LOST], 0, reason);
 }
 
+/* The channel goes on trying; whose wall it is may know that there is nothing to be reached. */
+static void
+ow_sandbox_on_unreached (OwChannel  *channel,
+                         const char *complaint,
+                         gpointer    user_data)
+{
+  OwSandbox *self = user_data;
+  gboolean over = FALSE;
+  g_autofree char *reason = NULL;
+
+  if (self->instance != NULL)
+    reason = ow_sandbox_instance_judge_complaint (self->instance, complaint, &over);
+  if (over)
+    ow_channel_give_up (channel, reason);
+  else
+    ow_channel_set_cause (channel, reason);
+}
+
 static void
 ow_sandbox_on_ended (OwSandboxInstance *instance,
                      const char        *reason,
@@ -275,6 +293,7 @@ ow_sandbox_raised (GObject      *source,
   self->verified = FALSE;
   self->channel = ow_channel_new (ow_sandbox_instance_get_attach (self->instance), NULL);
   g_signal_connect (self->channel, "lost", G_CALLBACK (ow_sandbox_on_lost), self);
+  g_signal_connect (self->channel, "unreached", G_CALLBACK (ow_sandbox_on_unreached), self);
   g_signal_connect (self->instance, "ended", G_CALLBACK (ow_sandbox_on_ended), self);
   g_signal_connect (self->instance, "decision", G_CALLBACK (ow_sandbox_on_decision), self);
   ow_channel_connect_async (self->channel, self->cancellable, ow_sandbox_connected,
@@ -371,23 +390,25 @@ ow_sandbox_reaped_aside (GObject      *source,
 }
 
 /* What a killed run left goes first. What only OpenShell can take away does not hold up a wall
- * of another kind. */
+ * of another kind; and what its gateway has without an entry, because it came to be later than
+ * anybody waited, holds up none. */
 void
 ow_sandbox_begin (OwSandbox *self)
 {
+  gboolean openshell = ow_sandbox_get_level (self) == OW_LEVEL_OPENSHELL;
   GError *error = NULL;
 
   self->state = OW_SANDBOX_STARTING;
   ow_registry_reap (NULL, &error);
   if (!ow_sandbox_go_on (self, error))
     return;
-  if (ow_reaper_has_work () && ow_sandbox_get_level (self) == OW_LEVEL_OPENSHELL)
+  if (ow_reaper_has_work () && openshell)
     {
-      ow_reaper_run_async (FALSE, self->cancellable, ow_sandbox_reaped, g_object_ref (self));
+      ow_reaper_run_async (TRUE, self->cancellable, ow_sandbox_reaped, g_object_ref (self));
       return;
     }
-  if (ow_reaper_has_work ())
-    ow_reaper_run_async (FALSE, NULL, ow_sandbox_reaped_aside, NULL);
+  if (ow_reaper_has_work () || openshell)
+    ow_reaper_run_async (openshell, NULL, ow_sandbox_reaped_aside, NULL);
   ow_sandbox_check (self);
 }
 

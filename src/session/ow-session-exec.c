@@ -3,8 +3,13 @@
 
 #include "ow-session-private.h"
 
+#include <string.h>
+
 #include "base/ow-error.h"
 #include "tools/ow-tool-call.h"
+
+/* What such a result begins with for an agent (ow-open-call.c). */
+#define INTERRUPTED "Interrupted: "
 
 /* A session of one call, without an agent. */
 
@@ -27,10 +32,12 @@ read_exec_result (OwSession          *self,
     ow_error_set (&error, OW_ERROR_REFUSED, "The command did not run", result->text, NULL);
   else if (result->outcome == OW_OUTCOME_CANCELLED)
     ow_error_set (&error, OW_ERROR_INTERRUPTED, "The command was stopped", NULL, NULL);
+  else if (result->outcome == OW_OUTCOME_INTERRUPTED)
+    ow_error_set (&error, OW_ERROR_FAILED, "The command was interrupted",
+                  g_str_has_prefix (result->text, INTERRUPTED)
+                  ? result->text + strlen (INTERRUPTED) : result->text, NULL);
   else
-    ow_error_set (&error, OW_ERROR_FAILED, result->outcome == OW_OUTCOME_INTERRUPTED
-                  ? "The command was interrupted" : "The command could not be run",
-                  result->text, NULL);
+    ow_error_set (&error, OW_ERROR_FAILED, "The command could not be run", result->text, NULL);
   ow_session_fail (self, error);
 }
 

@@ -14,7 +14,8 @@ import pytest
 from conftest import scaled, wait_until
 from replays import replay, shell
 
-EXEC = ["sandbox", "exec", "--provider", "bubblewrap"]
+EXEC = ["sandbox", "exec"]
+BUBBLEWRAP = [*EXEC, "--provider", "bubblewrap"]
 
 # A command inside takes the runner's own connection to the host and speaks in its place.
 IMPERSONATE = r"""
@@ -50,31 +51,27 @@ time.sleep(60)
     {"exit_status": -1, "signal": 0}, {"signal": 999}, {"signal": "9"},
 ])
 def test_answer_without_a_status_is_no_success(ordinary_user, workspace, openworker, structured):
-    """P03: a runner may lie, but what says nothing about the end must not count as a good one."""
+    """P03: a runner may lie, but what says nothing about the end must not count as a good one. In a
+    container this way to speak for it is shut; what is read is the same."""
     answer = {"content": [{"type": "text", "text": "All good."}], "isError": False}
     if structured is not None:
         answer["structuredContent"] = structured
-    done = ordinary_user.run([openworker, *EXEC, "--folder", workspace.folder, "--", "python3",
+    done = ordinary_user.run([openworker, *BUBBLEWRAP, "--folder", workspace.folder, "--", "python3",
                               "-c", IMPERSONATE, json.dumps(answer)])
     assert done.returncode == 1, done.stdout + done.stderr
     assert "It is not known how the command ended" in done.stderr
 
 
-def nothing_left(workspace):
-    return all(not place.exists() or os.listdir(place) == []
-               for place in (workspace.private_homes, workspace.state / "registry"))
-
-
-def test_reader_that_goes_away_ends_the_command(ordinary_user, workspace, openworker):
+def test_reader_that_goes_away_ends_the_command(ordinary_user, workspace, openworker, wall):
     """As a shell's pipe does it, or `yes | head` would never end."""
     process = ordinary_user.popen(
-        [openworker, *EXEC, "--folder", workspace.folder, "--", "yes"],
+        [openworker, *EXEC, *wall.argv, "--folder", workspace.folder, "--", "yes"],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout.readline() == b"y\n"
     process.stdout.close()
     assert process.wait(scaled(60)) == 128 + signal.SIGPIPE
     assert process.stderr.read() == b""
-    assert nothing_left(workspace)
+    assert workspace.left() == []
 
 
 @pytest.mark.parametrize("command", ["exec", "exec-much", "run", "run-json", "list", "audit", "help"])
@@ -82,8 +79,8 @@ def test_output_that_cannot_be_written_is_no_success(ordinary_user, workspace, o
     recording = replay(ordinary_user, workspace, [shell("echo one")])
     run = ["run", "--provider", "bubblewrap", "--approve", "sandboxed", "--folder",
            workspace.folder, "--model", f"replay:{recording}"]
-    argv = {"exec": [*EXEC, "--folder", workspace.folder, "--", "echo", "one"],
-            "exec-much": [*EXEC, "--folder", workspace.folder, "--", "seq", "300000"],
+    argv = {"exec": [*BUBBLEWRAP, "--folder", workspace.folder, "--", "echo", "one"],
+            "exec-much": [*BUBBLEWRAP, "--folder", workspace.folder, "--", "seq", "300000"],
             "run": [*run, "Do it."], "run-json": [*run, "--json", "Do it."],
             "list": ["sessions", "list", "--json"], "audit": ["audit", "show"],
             "help": ["--help"]}[command]
@@ -95,20 +92,20 @@ def test_output_that_cannot_be_written_is_no_success(ordinary_user, workspace, o
         assert process.wait(scaled(60)) == 1
     assert process.stderr.read().decode().splitlines() == [
         "openworker: Not all of the output could be written: No space left on device."]
-    assert nothing_left(workspace)
+    assert workspace.left() == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_interrupt_counts_while_nobody_reads(ordinary_user, workspace, openworker, number):
+def test_interrupt_counts_while_nobody_reads(ordinary_user, workspace, openworker, wall, number):
     process = ordinary_user.popen(
-        [openworker, *EXEC, "--folder", workspace.folder, "--", "yes"],
+        [openworker, *EXEC, *wall.argv, "--folder", workspace.folder, "--", "yes"],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout.readline() == b"y\n"
     time.sleep(scaled(1))  # until the pipe is full
     process.send_signal(number)
     assert process.wait(scaled(60)) == 1
     assert b"nobody reads it" in process.stderr.read()
-    assert nothing_left(workspace)
+    assert workspace.left() == []
 
 
 def test_recording_is_not_written_through_a_link(ordinary_user, workspace, openworker):
@@ -129,26 +126,37 @@ def test_recording_is_not_written_through_a_link(ordinary_user, workspace, openw
 
 @pytest.mark.root
 @pytest.mark.parametrize("account_kind", ["root"], indirect=True)
-def test_inside_of_root_changes_nothing_of_the_machine(account, workspace, openworker):
+def test_inside_of_root_changes_nothing_of_the_machine(account, workspace, openworker, wall,
+                                                       ordinary_ids):
     """S23, S08: uid 0 inside owns the device files, and could leave programs for root."""
     before = {name: os.stat(f"/dev/{name}").st_ctime_ns for name in ("null", "zero", "urandom", "tty")}
     script = ("for f in null zero urandom tty; do chmod 666 /dev/$f && echo changed $f; done; "
               "cp /usr/bin/true p; chmod 4755 p && echo setuid; echo x >/dev/null && echo written")
-    done = account.run([openworker, *EXEC, "--folder", workspace.folder, "--", "sh", "-c", script])
-    assert done.stdout == "written\n", done.stdout + done.stderr
+    done = account.run([openworker, *EXEC, *wall.argv, "--folder", workspace.folder, "--", "sh", "-c",
+                        script])
+    if wall.is_openshell:
+        # Its filter of system calls allows the bit, on a file that is never root's.
+        assert done.stdout == "setuid\nwritten\n", done.stdout + done.stderr
+        assert (workspace.folder / "p").stat().st_uid == ordinary_ids[0]
+    else:
+        assert done.stdout == "written\n", done.stdout + done.stderr
+        assert (workspace.folder / "p").stat().st_mode & 0o7000 == 0
     assert before == {name: os.stat(f"/dev/{name}").st_ctime_ns for name in before}
-    assert (workspace.folder / "p").stat().st_mode & 0o7000 == 0
 
 
-def test_output_that_a_broken_connection_took_is_counted(ordinary_user, workspace, openworker):
+# What carries the connection on this side.
+CONNECTION = {"bubblewrap": "openworker-runner attach", "openshell": "sandbox exec -n "}
+
+
+def test_output_that_a_broken_connection_took_is_counted(ordinary_user, workspace, openworker, wall):
     """The call goes on over a new connection; what was on its way is lost, and that is said."""
     text = "".join(f"{number}\n" for number in range(1, 6_000_001)).encode()
     process = ordinary_user.popen(
-        [openworker, *EXEC, "--folder", workspace.folder, "--", "seq", "6000000"],
+        [openworker, *EXEC, *wall.argv, "--folder", workspace.folder, "--", "seq", "6000000"],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     taken = process.stdout.read(100_000)
     attached = wait_until(lambda: [pid for pid, command in workspace.processes().items()
-                                   if "openworker-runner attach" in command])
+                                   if CONNECTION[wall.name] in command])
     os.kill(attached[0], signal.SIGKILL)
     taken += process.stdout.read()
     said = process.stderr.read().decode()
@@ -159,26 +167,47 @@ def test_output_that_a_broken_connection_took_is_counted(ordinary_user, workspac
 
 @pytest.mark.parametrize("argv", [[""], ["", "x"], []])
 def test_no_name_of_a_command_is_wrong_usage(ordinary_user, workspace, openworker, argv):
-    done = ordinary_user.run([openworker, *EXEC, "--folder", workspace.folder, "--", *argv])
+    done = ordinary_user.run([openworker, *BUBBLEWRAP, "--folder", workspace.folder, "--", *argv])
     assert done.returncode == 2 and "needs a command" in done.stderr
 
 
-def test_what_ended_a_command_is_said_once(ordinary_user, workspace, openworker):
-    done = ordinary_user.run([openworker, *EXEC, "--folder", workspace.folder, "--", "sh", "-c",
+def test_what_ended_a_command_is_said_once(ordinary_user, workspace, openworker, wall):
+    done = ordinary_user.run([openworker, *EXEC, *wall.argv, "--folder", workspace.folder, "--", "sh", "-c",
                               "kill -9 $PPID"])
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 1 and "interrupted" in done.stderr
 
 
-def test_runner_that_was_stopped_is_lost(ordinary_user, workspace, openworker):
+@pytest.mark.parametrize("wall", ["openshell"], indirect=True)
+@pytest.mark.parametrize("way", ["container removed", "container killed", "deleted by hand"])
+def test_sandbox_that_goes_is_said_at_once(ordinary_user, workspace, openworker, wall, way):
+    """What OpenShell says of it for good is not waited out, and is told in plain words."""
+    process = ordinary_user.popen(
+        [openworker, *EXEC, *wall.argv, "--folder", workspace.folder, "--", "sh", "-c",
+         "touch begun; sleep 300; touch made"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_until((workspace.folder / "begun").exists, 30, "the command")
+    (name,) = wall.sandboxes()
+    {"container removed": wall.sim.remove_container, "container killed": wall.sim.kill_container,
+     "deleted by hand": lambda name: wall.sim.run("sandbox", "delete", name)}[way](name)
+    begin = time.monotonic()
+    _, said = process.communicate(timeout=scaled(120))
+    assert time.monotonic() - begin < scaled(30)
+    assert process.returncode == 1 and len(said.splitlines()) == 1, said
+    assert ("phase Error" if way == "container killed" else "is not there any more") in said
+    assert "effect is not known" in said and not set("×│") & set(said)
+    assert not (workspace.folder / "made").exists() and workspace.left() == []
+
+
+def test_runner_that_was_stopped_is_lost(ordinary_user, workspace, openworker, wall):
     """An inside that stops the runner for good holds up nobody for ever: a sign of life is asked
     for, on new connections too, and then the session ends. The deadlines are the real ones."""
     begin = time.monotonic()
     done = ordinary_user.run(
-        [openworker, *EXEC, "--folder", workspace.folder, "--", "sh", "-c",
+        [openworker, *EXEC, *wall.argv, "--folder", workspace.folder, "--", "sh", "-c",
          "echo before; sleep 0.5; kill -STOP $PPID; sleep 300"], timeout=240)
     assert done.returncode == 1, done.stderr
     assert done.stdout == "before\n"
     assert "could not be reached again" in done.stderr, done.stderr
     assert 10 < time.monotonic() - begin < 200
-    assert os.listdir(workspace.private_homes) == []
+    assert workspace.left() == []

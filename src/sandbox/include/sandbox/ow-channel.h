@@ -61,6 +61,9 @@ void     ow_channel_request_async  (OwChannel *self, const char *method, json_t 
                                     GCancellable *cancellable,
                                     GAsyncReadyCallback callback, gpointer user_data);
 json_t  *ow_channel_request_finish (OwChannel *self, GAsyncResult *result, GError **error);
+/* What is told of the attempts to attach again should they come to nothing; NULL: what the relay
+ * said. Counts until it is attached. */
+void     ow_channel_set_cause      (OwChannel *self, const char *cause);
 /* The owner knows that the runner is gone: as if the channel had found it out. */
 void     ow_channel_give_up        (OwChannel *self, const char *reason);
 /* Ends it for good, without "lost"; open calls end interrupted. */

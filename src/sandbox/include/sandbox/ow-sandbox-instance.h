@@ -33,6 +33,9 @@ struct _OwSandboxInstanceInterface {
   void     (*explain_async) (OwSandboxInstance *self, const GError *failure,
                              GAsyncReadyCallback callback, gpointer user_data);
   GError  *(*explain_finish) (OwSandboxInstance *self, GAsyncResult *result);
+  /* Optional: why the runner was not reached, from what the relay said of the attempt to reach it
+   * again, as a clause; NULL when that tells nothing. (transfer full) @over: it never will be. */
+  char    *(*judge_complaint) (OwSandboxInstance *self, const char *complaint, gboolean *over);
   /* Optional: adds HOST:PORT to what the inside may reach while it runs. */
   void     (*allow_async)  (OwSandboxInstance *self, const char *host, guint16 port,
                             GCancellable *cancellable, GAsyncReadyCallback callback,
@@ -54,6 +57,9 @@ gboolean ow_sandbox_instance_verify_finish (OwSandboxInstance *self, GAsyncResul
 void     ow_sandbox_instance_explain_async (OwSandboxInstance *self, const GError *failure,
                                             GAsyncReadyCallback callback, gpointer user_data);
 GError  *ow_sandbox_instance_explain_finish (OwSandboxInstance *self, GAsyncResult *result);
+/* (transfer full) (nullable) */
+char    *ow_sandbox_instance_judge_complaint (OwSandboxInstance *self, const char *complaint,
+                                              gboolean *over);
 gboolean ow_sandbox_instance_can_allow    (OwSandboxInstance *self);
 /* Only where it can; else OW_ERROR_REFUSED. */
 void     ow_sandbox_instance_allow_async  (OwSandboxInstance *self, const char *host, guint16 port,
