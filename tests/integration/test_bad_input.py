@@ -16,8 +16,11 @@ from replays import replay, shell
 
 
 @pytest.fixture
-def exec_in(ordinary_user, workspace, openworker):
-    def start(*folders, provider="bubblewrap", account=ordinary_user, **options):
+def exec_in(request, ordinary_user, workspace, openworker):
+    """Behind the test's wall, or bubblewrap's where it is about no wall."""
+    wall = request.getfixturevalue("wall").name if "wall" in request.fixturenames else "bubblewrap"
+
+    def start(*folders, provider=wall, account=ordinary_user, **options):
         words = [word for folder in folders for word in ("--folder", folder)]
         provided = ["--provider", provider] if provider else []
         return account.run([openworker, "sandbox", "exec", *provided, *words, "--", "true"],
@@ -35,10 +38,10 @@ def check(done, status, *words):
 
 def check_nothing_left(workspace):
     assert workspace.processes() == {}
-    for place in (workspace.private_homes, workspace.state / "registry",
-                  workspace.runtime / "coworker"):
-        # The lock of the engine stays: one who took the file away could let two have it.
-        assert not place.exists() or set(os.listdir(place)) <= {"engine.lock"}
+    assert workspace.left() == []
+    # The lock of the engine stays: one who took the file away could let two have it.
+    place = workspace.runtime / "coworker"
+    assert not place.exists() or set(os.listdir(place)) <= {"engine.lock"}
 
 
 @pytest.fixture(autouse=True)
@@ -91,8 +94,8 @@ def test_unknown_provider(exec_in, workspace):
     check(exec_in(workspace.folder, provider="moat"), 2, "moat", "bubblewrap, direct")
 
 
-def test_provider_of_a_later_release(exec_in, workspace):
-    check(exec_in(workspace.folder, provider="openshell"), 69, "--provider bubblewrap")
+def test_provider_that_is_not_installed(exec_in, workspace):
+    check(exec_in(workspace.folder, provider="openshell"), 69, "Install OpenShell")
 
 
 def test_nothing_set_and_nobody_to_ask(exec_in, workspace):
@@ -124,7 +127,7 @@ def test_folder_that_is_a_file(exec_in, ordinary_user, workspace):
 @pytest.mark.parametrize("below", [".ssh", ".ssh/keys", ".gnupg", ".config/coworker", ".config",
                                    ".local/share/coworker", ".local/state/coworker", ".local",
                                    ".config/systemd", ".config/autostart", ".config/openshell", ""])
-def test_folder_of_the_home_that_is_never_shared(exec_in, ordinary_user, workspace, below):
+def test_folder_of_the_home_that_is_never_shared(exec_in, ordinary_user, workspace, wall, below):
     """S24, REQ-W12: by resolved path, so through a link as well."""
     path = ordinary_user.mkdir(workspace.home / below)
     (workspace.home / ".config/coworker").mkdir(parents=True, exist_ok=True)
@@ -137,11 +140,11 @@ def test_folder_of_the_home_that_is_never_shared(exec_in, ordinary_user, workspa
 
 @pytest.mark.parametrize("path", ["/", "/etc", "/usr", "/usr/share", "/boot", "/proc", "/sys", "/dev",
                                   "/run", "/var/run", "/dev/shm", "/etc/ssl"])
-def test_folder_of_the_system_that_is_never_shared(exec_in, path):
+def test_folder_of_the_system_that_is_never_shared(exec_in, wall, path):
     check(exec_in(path), 69)
 
 
-def test_folder_given_twice(exec_in, workspace):
+def test_folder_given_twice(exec_in, workspace, wall):
     done = exec_in(workspace.folder, f"{workspace.folder}:ro")
     assert done.returncode in (2, 69) and str(workspace.folder) in done.stderr
 
@@ -158,9 +161,9 @@ def test_folders_of_two_owners(workspace, openworker, programs, ordinary_user):
     check(done, 69, "owner")
 
 
-def test_folder_that_vanishes_while_the_wall_is_raised(ordinary_user, workspace, openworker):
+def test_folder_that_vanishes_while_the_wall_is_raised(ordinary_user, workspace, openworker, wall):
     process = ordinary_user.popen(
-        [openworker, "sandbox", "exec", "--provider", "bubblewrap", "--folder", workspace.folder, "--", "true"],
+        [openworker, "sandbox", "exec", *wall.argv, "--folder", workspace.folder, "--", "true"],
         env={"OPENWORKER_TEST_STATE": "session-created"}, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=open(workspace.path / "stderr", "wb"))
     wait_until(lambda: "state session-created" in (workspace.path / "stderr").read_text(), 20)
@@ -170,10 +173,10 @@ def test_folder_that_vanishes_while_the_wall_is_raised(ordinary_user, workspace,
     assert str(workspace.folder) in (workspace.path / "stderr").read_text()
 
 
-def test_folder_swapped_while_the_wall_is_raised(ordinary_user, workspace, openworker):
+def test_folder_swapped_while_the_wall_is_raised(ordinary_user, workspace, openworker, wall):
     """What was checked is what is mounted: another directory at the same path is not."""
     process = ordinary_user.popen(
-        [openworker, "sandbox", "exec", "--provider", "bubblewrap", "--folder", workspace.folder, "--",
+        [openworker, "sandbox", "exec", *wall.argv, "--folder", workspace.folder, "--",
          "ls", workspace.folder],
         env={"OPENWORKER_TEST_STATE": "session-created"}, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=open(workspace.path / "stderr", "wb"))
@@ -309,11 +312,12 @@ def test_settings_without_a_provider_are_nothing_set(ordinary_user, workspace, e
     assert exec_in(workspace.folder).returncode == 0
 
 
-def test_settings_choose_the_provider(ordinary_user, workspace, openworker):
-    ordinary_user.write(workspace.config / "config.toml", '\ufeffsandbox_provider = "bubblewrap"\r\n')
+def test_settings_choose_the_provider(ordinary_user, workspace, openworker, wall):
+    ordinary_user.write(workspace.config / "config.toml", f'\ufeffsandbox_provider = "{wall.name}"\r\n')
     done = ordinary_user.run([openworker, "sandbox", "exec", "--folder", workspace.folder, "--",
                               "sh", "-c", "ls /home /root 2>&1; cat /proc/1/comm"])
-    assert done.returncode == 0 and "bwrap" in done.stdout, done.stdout + done.stderr
+    first = {"bubblewrap": "bwrap", "openshell": "openshell-sandb"}[wall.name]
+    assert done.returncode == 0 and first in done.stdout, done.stdout + done.stderr
 
 
 def test_project_file_cannot_change_the_wall(ordinary_user, workspace, openworker):
