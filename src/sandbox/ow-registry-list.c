@@ -6,8 +6,49 @@
 #include <dirent.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/ow-paths.h"
+
+/* A file that is being written has a name of its own until it is whole: base/ow-file.c. */
+static gboolean
+is_temporary (const char *name)
+{
+  return name[0] == '.' && g_str_has_suffix (name, ".tmp");
+}
+
+/* Of what the file @name is a part; NULL when it is none of the registry's. */
+static char *
+get_id (const char *name)
+{
+  gboolean temporary = is_temporary (name);
+  const char *start = temporary ? name + 1 : name;
+  const char *dot = strchr (start, '.');
+  g_autofree char *id = dot != NULL ? g_strndup (start, (gsize) (dot - start)) : NULL;
+  gboolean part = dot != NULL && (temporary ? g_str_has_prefix (dot, ".json.")
+                                            : strcmp (dot, ".json") == 0 ||
+                                              strcmp (dot, ".lock") == 0);
+
+  return part && ow_registry_is_id (id) ? g_steal_pointer (&id) : NULL;
+}
+
+void
+ow_registry_remove_unwritten (const char *id)
+{
+  g_autofree char *path = ow_paths_get_registry_dir ();
+  DIR *dir = opendir (path);
+  struct dirent *entry;
+
+  while (dir != NULL && (entry = readdir (dir)) != NULL)
+    {
+      g_autofree char *owner = is_temporary (entry->d_name) ? get_id (entry->d_name) : NULL;
+
+      if (g_strcmp0 (owner, id) == 0)
+        unlinkat (dirfd (dir), entry->d_name, 0);
+    }
+  if (dir != NULL)
+    closedir (dir);
+}
 
 GHashTable *
 ow_registry_list_ids (void)
@@ -19,12 +60,9 @@ ow_registry_list_ids (void)
 
   while (dir != NULL && (entry = readdir (dir)) != NULL)
     {
-      const char *dot = strchr (entry->d_name, '.');
-      g_autofree char *id = dot != NULL
-                              ? g_strndup (entry->d_name, (gsize) (dot - entry->d_name)) : NULL;
+      g_autofree char *id = get_id (entry->d_name);
 
-      if (id != NULL && ow_registry_is_id (id) &&
-          (strcmp (dot, ".json") == 0 || strcmp (dot, ".lock") == 0))
+      if (id != NULL)
         g_hash_table_add (ids, g_steal_pointer (&id));
     }
   if (dir != NULL)

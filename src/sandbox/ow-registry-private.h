@@ -17,8 +17,10 @@ typedef struct {
 
 gboolean ow_registry_read         (const char *id, OwRegistryRecord *record);
 void     ow_registry_record_clear (OwRegistryRecord *record);
-/* (transfer full) set of the ids of all entries and of locks left without one. */
+/* (transfer full) set of the ids of all entries, and of locks and half written ones left without. */
 GHashTable *ow_registry_list_ids  (void);
+/* Removes what was being written of the entry @id; its lock is held. */
+void     ow_registry_remove_unwritten (const char *id);
 gboolean ow_registry_is_id        (const char *text);
 /* ID and @suffix in the registry's folder. (transfer full) */
 char    *ow_registry_get_path     (const char *id, const char *suffix);

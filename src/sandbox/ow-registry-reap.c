@@ -166,6 +166,7 @@ reap_one (const char *id,
 
   if (fd < 0)
     return TRUE; /* its owner lives */
+  ow_registry_remove_unwritten (id);
   if (access (file, F_OK) != 0)
     {
       unlink (lock);

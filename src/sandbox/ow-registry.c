@@ -20,6 +20,8 @@
 
 #define MAX_ENTRY_BYTES 65536
 #define ID_LENGTH       12
+#define NEW_TRIES       200
+#define NEW_TRY_US      5000
 
 /* An entry is ID.json; beside it ID.lock is held locked by its owner for as long as it
  * lives, which the kernel ends whatever way the owner goes. */
@@ -73,6 +75,21 @@ take_lock (const char *path,
   return -1;
 }
 
+/* The lock of a new entry; -1 with errno. A reaper that finds the file before it is locked has it
+ * for the moment that it takes to see that it belongs to nothing. */
+static int
+take_new_lock (const char *path)
+{
+  int fd = take_lock (path, O_CREAT);
+
+  for (int tries = 0; fd < 0 && errno == EWOULDBLOCK && tries < NEW_TRIES; tries++)
+    {
+      g_usleep (NEW_TRY_US);
+      fd = take_lock (path, O_CREAT);
+    }
+  return fd;
+}
+
 static gboolean
 hold_lock (const char *id,
            GError    **error)
@@ -85,7 +102,7 @@ hold_lock (const char *id,
     locks = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   if (!g_hash_table_contains (locks, id))
     {
-      int fd = take_lock (path, O_CREAT);
+      int fd = take_new_lock (path);
 
       if (fd >= 0)
         {

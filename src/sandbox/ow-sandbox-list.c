@@ -77,6 +77,29 @@ find_name (const json_t *list,
   return NULL;
 }
 
+/* The registry was read before the gateway was asked: the entry of one that was started since, put
+ * into @list, or NULL. */
+static json_t *
+add_started_since (json_t     *list,
+                   const char *name)
+{
+  g_autoptr (GPtrArray) items = ow_registry_list ();
+  g_autofree char *id = ow_openshell_labels_id (name);
+
+  for (guint i = 0; id != NULL && i < items->len; i++)
+    {
+      const OwRegistryItem *item = g_ptr_array_index (items, i);
+      json_t *json;
+
+      if (strcmp (item->id, id) != 0)
+        continue;
+      json = item_to_json (item);
+      json_array_append_new (list, json);
+      return json;
+    }
+  return NULL;
+}
+
 static void
 add_of_gateway (Listing                  *listing,
                 json_t                   *list,
@@ -88,6 +111,8 @@ add_of_gateway (Listing                  *listing,
   gboolean ours = g_strcmp0 (owner, self) == 0;
   json_t  *known = find_name (list, sandbox->name);
 
+  if (known == NULL && ours)
+    known = add_started_since (list, sandbox->name);
   if (known != NULL)
     {
       json_object_set_new (known, "phase", json_string (sandbox->phase));
