@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/ow-error.h"
 #include "base/ow-process.h"
@@ -255,7 +256,8 @@ ow_openshell_call_task (OwOpenshell         *self,
 static void
 die_with_parent (gpointer user_data)
 {
-  prctl (PR_SET_PDEATHSIG, SIGKILL);
+  if (prctl (PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid () != GPOINTER_TO_INT (user_data))
+    _exit (127);
 }
 
 void
@@ -284,6 +286,7 @@ ow_openshell_call_run (GTask                 *task,
   options.argv = (const char * const *) argv->pdata;
   options.envp = ow_openshell_get_environment (self);
   options.child_setup = die_with_parent;
+  options.child_setup_data = GINT_TO_POINTER (getpid ());
   if (call->progress != NULL)
     {
       options.output_func = on_output;

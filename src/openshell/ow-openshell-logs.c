@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include "base/ow-process.h"
 #include "base/ow-source.h"
@@ -230,7 +231,8 @@ read_on (OwOpenshellLogs *self,
 static void
 die_with_parent (gpointer user_data)
 {
-  prctl (PR_SET_PDEATHSIG, SIGKILL);
+  if (prctl (PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid () != GPOINTER_TO_INT (user_data))
+    _exit (127);
 }
 
 static void
@@ -240,6 +242,7 @@ start (OwOpenshellLogs *self)
                          "-n", TAIL_LINES, "--source", "sandbox", NULL };
   OwProcessOptions options = { .argv = argv, .stdout_pipe = TRUE,
                                .child_setup = die_with_parent,
+                               .child_setup_data = GINT_TO_POINTER (getpid ()),
                                .envp = ow_openshell_get_environment (self->openshell) };
 
   self->process = ow_process_spawn (&options, NULL);
