@@ -37,6 +37,8 @@ struct _OwSandbox
   GError            *failure;     /* (owned) (nullable) why it is being torn down */
   gboolean           proven;      /* channel and mounts, or there is a failure of them */
   gboolean           verified;    /* the rest, likewise */
+  gboolean           reaping;     /* what is left at the gateway is being looked for beside it */
+  gboolean           waits;       /* all but that is through */
   GError            *unproven;    /* (owned) (nullable) */
   GError            *unverified;  /* (owned) (nullable) */
   GPtrArray         *stops;       /* (owned) GTask: who waits for the end */

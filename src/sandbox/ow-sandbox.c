@@ -221,7 +221,9 @@ ow_sandbox_settle (OwSandbox *self)
       ow_sandbox_refuse (self);
       return;
     }
-  if (!ow_sandbox_go_on (self, NULL))
+  /* It has long ended, unless there was something to be taken away. */
+  self->waits = self->reaping;
+  if (self->waits || !ow_sandbox_go_on (self, NULL))
     return;
   ow_state_reach ("mounts-proven");
   self->state = OW_SANDBOX_UP;
@@ -383,15 +385,21 @@ ow_sandbox_reaped_aside (GObject      *source,
                          GAsyncResult *result,
                          gpointer      user_data)
 {
+  g_autoptr (OwSandbox) self = user_data;
   g_autoptr (GError) reason = NULL;
 
   if (!ow_reaper_run_finish (result, NULL, NULL, &reason))
     g_debug ("%s", reason->message);
+  if (self == NULL)
+    return;
+  self->reaping = FALSE;
+  if (self->waits)
+    ow_sandbox_settle (self);
 }
 
 /* What a killed run left goes first. What only OpenShell can take away does not hold up a wall
- * of another kind; and what its gateway has without an entry, because it came to be later than
- * anybody waited, holds up none. */
+ * of another kind. What its gateway has without an entry, because it came to be later than anybody
+ * waited, goes while this one is being made. */
 void
 ow_sandbox_begin (OwSandbox *self)
 {
@@ -399,6 +407,7 @@ ow_sandbox_begin (OwSandbox *self)
   GError *error = NULL;
 
   self->state = OW_SANDBOX_STARTING;
+  self->waits = FALSE;
   ow_registry_reap (NULL, &error);
   if (!ow_sandbox_go_on (self, error))
     return;
@@ -407,8 +416,15 @@ ow_sandbox_begin (OwSandbox *self)
       ow_reaper_run_async (TRUE, self->cancellable, ow_sandbox_reaped, g_object_ref (self));
       return;
     }
-  if (ow_reaper_has_work () || openshell)
-    ow_reaper_run_async (openshell, NULL, ow_sandbox_reaped_aside, NULL);
+  if (openshell)
+    {
+      self->reaping = TRUE;
+      ow_reaper_run_async (TRUE, self->cancellable, ow_sandbox_reaped_aside, g_object_ref (self));
+    }
+  else if (ow_reaper_has_work ())
+    {
+      ow_reaper_run_async (FALSE, NULL, ow_sandbox_reaped_aside, NULL);
+    }
   ow_sandbox_check (self);
 }
 
