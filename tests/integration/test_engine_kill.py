@@ -46,9 +46,9 @@ def recording(account, workspace):
     return account.write(path, Path(path).read_text() + more * 2)
 
 
-def start(account, workspace, openworker, state=None):
+def start(account, workspace, openworker, state=None, provider="bubblewrap"):
     return account.popen(
-        [openworker, "run", "--provider", "bubblewrap", "--approve", "sandboxed", "--folder",
+        [openworker, "run", "--provider", provider, "--approve", "sandboxed", "--folder",
          workspace.folder, "--model", f"replay:{recording(account, workspace)}", TASK],
         env={"OPENWORKER_TEST_STATE": state}, stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL, stderr=open(workspace.path / "stderr", "wb"))
@@ -145,32 +145,41 @@ def check_interrupted(before, after):
     return interrupted
 
 
-def check_restart(account, workspace, openworker):
-    """Everything after the kill; returns what was interrupted."""
+def check_restart(account, workspace, openworker, remote=False):
+    """Everything after the kill; returns what was interrupted. @remote: the wall is OpenShell's, which
+    is asked to take away what is there before it is asked for a sandbox again."""
     sessions = json_lines(account, [openworker, "sessions", "list", "--json"])
     assert len(sessions) == 1, sessions
     session = sessions[0]["session"]
-    wait_until(lambda: not workspace.processes(), 20, "the end of every process")
+    if not remote:
+        wait_until(lambda: not workspace.processes(), 20, "the end of every process")
     before = check_record(account, workspace, openworker, session)
     assert sessions[0]["state"] == before[-1]["outcome"]
     after = go_on(account, openworker, session)
     assert after[:len(before)] == before, "what was stored has changed"
     interrupted = check_interrupted(before, after)
     assert after[-1]["reason"] == "done", after[-1]
+    wait_until(lambda: not workspace.processes() and not workspace.left(), 20, "the end of everything")
     check_record(account, workspace, openworker, session)
     return before, interrupted
 
 
-@pytest.mark.parametrize("state", STATES)
-def test_killed_at_a_state(ordinary_user, workspace, openworker, state):
-    process = start(ordinary_user, workspace, openworker, state)
+# What a kill there leaves of the wall differs; the rest of OpenShell's are in test_openshell_killed.py.
+OPENSHELL_STATES = ["wall-starting", "wall-up", "call-running", "call-ended", "stopping", "stopped"]
+
+
+@pytest.mark.parametrize("wall,state", [*[("bubblewrap", state) for state in STATES],
+                                        *[("openshell", state) for state in OPENSHELL_STATES]],
+                         indirect=["wall"])
+def test_killed_at_a_state(ordinary_user, workspace, openworker, wall, state):
+    process = start(ordinary_user, workspace, openworker, state, wall.name)
 
     def stopped():
         assert process.poll() is None, (workspace.path / "stderr").read_text()
         return f"state {state}" in (workspace.path / "stderr").read_text()
     wait_until(stopped, 30, f"state {state}")
     kill(process)
-    before, interrupted = check_restart(ordinary_user, workspace, openworker)
+    before, interrupted = check_restart(ordinary_user, workspace, openworker, wall.is_openshell)
     assert len(interrupted) == (state in OPEN_STATES)
     if state == "session-stored":
         return
