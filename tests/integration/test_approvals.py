@@ -17,7 +17,9 @@ def shell(command):
 
 
 @pytest.fixture
-def engine(ordinary_user, openworker):
+def engine(request, ordinary_user, openworker):
+    if "wall" in request.fixturenames:
+        request.getfixturevalue("wall")  # before the engine, which has its place from it
     up = Up(ordinary_user, openworker)
     yield up
     if up.process.poll() is None:
@@ -49,16 +51,16 @@ def test_no_engine(ordinary_user, openworker, argv):
     said(ordinary_user.run([openworker, "approvals", *argv]), 69, "No engine runs")
 
 
-def test_request_is_shown_as_it_is(engine, ask):
+def test_request_is_shown_as_it_is(engine, ask, wall):
     command = "printf 'a\tb'\ntouch made\u202e\u200b\033[2J # " + "long " * 300
-    session, _ = ask(command)
+    session, _ = ask(command, provider=wall.name)
     request = engine.wait_request()[0]
     assert json.loads(request["subject"]) == {"tool": "shell", "arguments": {"command": command}}
-    assert (request["session"], request["level"], request["parked"]) == (session, "bubblewrap", True)
+    assert (request["session"], request["level"], request["parked"]) == (session, wall.name, True)
     assert "1 session runs, 1 waits for an answer" in engine.run("status").stdout
     done = engine.run("approvals")
     assert not set("\033\u202e\u200b") & set(done.stdout)
-    for words in (request["request"], "[bubblewrap]", session, "  $ printf 'a^Ib'",
+    for words in (request["request"], f"[{wall.name}]", session, "  $ printf 'a^Ib'",
                   "> touch made\\u{202E}\\u{200B}^[[2J", "long " * 300, "cannot be seen",
                   "waits until somebody is there"):
         assert words in done.stdout, done.stdout

@@ -22,7 +22,9 @@ def shell(command, **more):
 
 
 @pytest.fixture
-def engine(ordinary_user, openworker):
+def engine(request, ordinary_user, openworker):
+    if "wall" in request.fixturenames:
+        request.getfixturevalue("wall")  # before the engine, which has its place from it
     up = Up(ordinary_user, openworker)
     yield up
     if up.process.poll() is None:
@@ -44,10 +46,10 @@ def numbered(output):
     return [event for event in events if event["seq"]]
 
 
-def test_two_faces_see_the_same_numbered_events(engine, workspace, openworker):
+def test_two_faces_see_the_same_numbered_events(engine, workspace, openworker, wall):
     """One of them comes late, a third is killed in the middle, which changes nothing."""
     with ModelServer([shell("echo first"), shell(SLOW), {"text": ["Wo", "rds."]}]) as server:
-        session = engine.detach(server)
+        session = engine.detach(server, provider=wall.name)
         early, doomed = (watch(engine, openworker, session) for _ in range(2))
         wait_begun(workspace)
         doomed.kill()
@@ -117,9 +119,9 @@ def test_interrupt_detaches(engine, workspace, openworker):
     assert (workspace.folder / "made").exists()
 
 
-def test_stop(engine, workspace, openworker):
+def test_stop(engine, workspace, openworker, wall):
     with ModelServer([shell(SLOW), {"text": "Done."}]) as server:
-        session = engine.detach(server)
+        session = engine.detach(server, provider=wall.name)
         wait_begun(workspace)
         begin = time.monotonic()
         done = engine.run("attach", session, "--stop")

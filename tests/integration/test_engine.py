@@ -22,7 +22,9 @@ SLOW = "touch begun; while ! [ -e go ]; do sleep 0.05; done; echo done"
 
 
 @pytest.fixture
-def engine(ordinary_user, openworker):
+def engine(request, ordinary_user, openworker):
+    if "wall" in request.fixturenames:
+        request.getfixturevalue("wall")  # before the engine, which has its place from it
     up = Up(ordinary_user, openworker)
     yield up
     if up.process.poll() is None:
@@ -197,10 +199,10 @@ def test_errors_carry_their_kind(engine):
             assert caught.value.code == code and word in caught.value.message, caught.value.message
 
 
-def test_once_over_a_reconnect(engine, ordinary_user, workspace):
+def test_once_over_a_reconnect(engine, ordinary_user, workspace, wall):
     """A command that is sent again is not done again, whichever connection it comes over."""
     name = secrets.token_hex(16)
-    params = {"folders": [str(workspace.folder)], "provider": "bubblewrap",
+    params = {"folders": [str(workspace.folder)], "provider": wall.name,
               "argv": ["/bin/sh", "-c", "echo x >> ran"]}
     with EngineClient(ordinary_user) as client:
         client.send("session.exec", params, name)
@@ -412,10 +414,11 @@ def test_lock_is_held_while_it_runs(engine, ordinary_user):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def test_children_have_neither_lock_nor_socket(engine, ordinary_user, workspace):
+def test_children_have_neither_lock_nor_socket(engine, ordinary_user, workspace, wall):
     """A command's process that outlives the engine must not be taken for it."""
     with EngineClient(ordinary_user) as client:
-        session = start(client, ordinary_user, "ls -l /proc/self/fd > fds; readlink /proc/self/fd/* > links; true")
+        session = start(client, ordinary_user, "ls -l /proc/self/fd > fds; readlink /proc/self/fd/* > links; true",
+                        wall.name)
         client.wait_event(ended(session))
     links = (workspace.folder / "links").read_text()
     assert "engine.lock" not in links, links
