@@ -164,7 +164,7 @@ def check_restart(account, workspace, openworker, remote=False):
     return before, interrupted
 
 
-# What a kill there leaves of the wall differs; the rest of OpenShell's are in test_openshell_killed.py.
+# What a kill there leaves of the wall differs; others are in test_openshell_killed.py.
 OPENSHELL_STATES = ["wall-starting", "wall-up", "call-running", "call-ended", "stopping", "stopped"]
 
 

@@ -148,7 +148,8 @@ def test_inside_of_root_changes_nothing_of_the_machine(account, workspace, openw
 CONNECTION = {"bubblewrap": "openworker-runner attach", "openshell": "sandbox exec -n "}
 
 
-def test_output_that_a_broken_connection_took_is_counted(ordinary_user, workspace, openworker, wall):
+def test_output_that_a_broken_connection_took_is_counted(ordinary_user, workspace, openworker,
+                                                         wall):
     """The call goes on over a new connection; what was on its way is lost, and that is said."""
     text = "".join(f"{number}\n" for number in range(1, 6_000_001)).encode()
     process = ordinary_user.popen(
