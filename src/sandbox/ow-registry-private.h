@@ -17,7 +17,7 @@ typedef struct {
 
 gboolean ow_registry_read         (const char *id, OwRegistryRecord *record);
 void     ow_registry_record_clear (OwRegistryRecord *record);
-/* (transfer full) set of the ids of all entries, and of locks and half written ones left without. */
+/* (transfer full) set of the ids of all entries, of locks and of half written ones. */
 GHashTable *ow_registry_list_ids  (void);
 /* Removes what was being written of the entry @id; its lock is held. */
 void     ow_registry_remove_unwritten (const char *id);
