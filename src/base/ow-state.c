@@ -12,7 +12,8 @@ void
 ow_state_reach (const char *name)
 {
   static char *wanted = NULL;
-  static gint left = 1;
+  static gboolean counted = FALSE; /* else each time */
+  static gint left = 0;
   static gsize read_once = 0;
   g_autofree char *line = NULL;
 
@@ -24,13 +25,15 @@ ow_state_reach (const char *name)
       colon = wanted != NULL ? strchr (wanted, ':') : NULL;
       if (colon != NULL)
         {
-          left = (gint) g_ascii_strtoll (colon + 1, NULL, 10);
+          counted = TRUE;
+          left = (gint) CLAMP (g_ascii_strtoll (colon + 1, NULL, 10), 0, G_MAXINT);
           *colon = '\0';
         }
       g_once_init_leave (&read_once, 1);
     }
 
-  if (wanted == NULL || strcmp (wanted, name) != 0 || !g_atomic_int_dec_and_test (&left))
+  if (wanted == NULL || strcmp (wanted, name) != 0 ||
+      (counted && !g_atomic_int_dec_and_test (&left)))
     return;
 
   line = g_strdup_printf ("state %s\n", name);
