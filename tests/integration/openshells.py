@@ -303,3 +303,22 @@ class OpenshellSim:
     def run(self, *argv, **options):
         """`openshell ARGV...` as the account."""
         return self.account.run([self.programs / "openshell", *argv], **options)
+
+
+# What the program asks of openshell, by its first words, and the only command that it runs inside.
+# None takes files out of a sandbox or puts them into it: they go over the mounts.
+VERBS = {("--version",), ("status",), ("gateway", "info"), ("logs",), ("policy", "update"),
+         *[("sandbox", verb) for verb in ("create", "get", "list", "provider", "exec", "delete")]}
+RUNNER = "/opt/openworker/openworker-runner"
+
+
+def check_calls(sim):
+    """The verbs of every call so far, each of which must be one that the program may use (hole S16)."""
+    made = set()
+    for _, _, argv in sim.calls():
+        verb = next((verb for verb in VERBS if tuple(argv[:len(verb)]) == verb), None)
+        assert verb is not None, f"openshell was asked for {argv}"
+        if verb[-1] == "exec":
+            assert argv[argv.index("--") + 1] == RUNNER, f"openshell was asked to run {argv}"
+        made.add(verb)
+    return made

@@ -13,7 +13,7 @@ import pytest
 from conftest import scaled, wait_until
 from container_engine import ContainerEngine
 from engines import Up
-from openshells import OpenshellSim
+from openshells import OpenshellSim, check_calls
 
 IMAGE = ("ghcr.io/nvidia/openshell-community/sandboxes/base@sha256:"
          "aeef1c63f00e2913ea002ccb3aaf925f338b5c5d70e63576f0d95c16a138044e")
@@ -34,6 +34,7 @@ def openshell(account, workspace, ordinary_ids):
         sim.engine = ContainerEngine(account, sim.programs)
         yield sim
         sim.engine.close()
+        check_calls(sim)
 
 
 @pytest.fixture

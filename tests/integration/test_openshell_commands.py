@@ -13,7 +13,7 @@ from conftest import wait_until
 from container_engine import ContainerEngine
 from engines import Up, said, wait_begun
 from model_server import ModelServer, calls
-from openshells import OpenshellSim
+from openshells import OpenshellSim, check_calls
 
 ASK = "curl -sS -m 5 https://{}/ ; true"
 WAIT = "touch begun; while ! [ -e go ]; do sleep 0.05; done"
@@ -36,6 +36,7 @@ def openshell(account, workspace, ordinary_ids):
         sim.install()
         ContainerEngine(account, sim.programs)
         yield sim
+        check_calls(sim)
 
 
 @pytest.fixture
