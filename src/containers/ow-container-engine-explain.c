@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/ow-error.h"
+#include "base/ow-program.h"
 
 typedef struct {
   char  *name;     /* (owned) "Docker" or "Podman" */
@@ -140,7 +141,7 @@ ow_container_engine_explain_async (const char          *program,
 {
   g_autoptr (GTask) task = g_task_new (NULL, cancellable, callback, user_data);
   g_autofree char *command = g_path_get_basename (program);
-  g_autofree char *getent = g_find_program_in_path ("getent");
+  g_autofree char *getent = ow_program_find ("getent");
   Explain *explain = g_new0 (Explain, 1);
   struct stat info;
 

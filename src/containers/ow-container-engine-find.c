@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/ow-error.h"
+#include "base/ow-program.h"
 #include "base/ow-text.h"
 
 #define EMULATED    "Emulate Docker CLI using podman"
@@ -375,9 +376,9 @@ prepare (Find        *find,
       g_propagate_error (error, g_steal_pointer (&failed));
       return FALSE;
     }
-  find->program = g_find_program_in_path (driver);
+  find->program = ow_program_find (driver);
   if (find->program == NULL && !docker)
-    find->program = g_find_program_in_path ("docker");
+    find->program = ow_program_find ("docker");
   if (find->program == NULL)
     {
       ow_error_setf (error, OW_ERROR_REFUSED,

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/ow-program.h"
 #include "base/ow-text.h"
 #include "ow-openshell-call-private.h"
 
@@ -88,34 +89,21 @@ ow_openshell_new (const char *program)
   return self;
 }
 
-static gboolean
-is_program (const char *path)
-{
-  return g_path_is_absolute (path) && g_file_test (path, G_FILE_TEST_IS_REGULAR) &&
-         g_file_test (path, G_FILE_TEST_IS_EXECUTABLE);
-}
-
 OwOpenshell *
 ow_openshell_find (GError **error)
 {
   static const char * const places[] = { "/usr/bin", "/usr/local/bin", NULL, "/snap/bin" };
-  g_auto (GStrv) path = g_strsplit (g_getenv ("PATH") != NULL ? g_getenv ("PATH") : "", ":", -1);
+  g_autofree char *on_path = ow_program_find ("openshell");
   g_autofree char *of_home = g_build_filename (g_get_home_dir (), ".local", "bin", NULL);
 
-  for (guint i = 0; path[i] != NULL; i++)
-    {
-      g_autofree char *program = g_build_filename (path[i], "openshell", NULL);
-
-      /* A relative entry would run what lies where we happen to be. */
-      if (g_path_is_absolute (path[i]) && is_program (program))
-        return ow_openshell_new (program);
-    }
+  if (on_path != NULL)
+    return ow_openshell_new (on_path);
   for (gsize i = 0; i < G_N_ELEMENTS (places); i++)
     {
       g_autofree char *program = g_build_filename (places[i] != NULL ? places[i] : of_home,
                                                    "openshell", NULL);
 
-      if (is_program (program))
+      if (ow_program_is_good (program))
         return ow_openshell_new (program);
     }
   g_propagate_error (error, ow_openshell_call_error ("OpenShell is not installed",

@@ -14,7 +14,9 @@
 #include "base/ow-error.h"
 #include "base/ow-fd.h"
 #include "base/ow-paths.h"
+#include "base/ow-program.h"
 #include "base/ow-text.h"
+#include "openshell/ow-openshell.h"
 #include "ow-mount-table-private.h"
 
 #define CHOOSE "Choose a folder that holds only your work, for example a project's own folder."
@@ -237,6 +239,22 @@ add_listening (GPtrArray *rules,
     }
 }
 
+/* Commands that the program gives outside the wall. One that is found in a session's folder would
+ * be the agent's, or a stranger's. */
+static void
+add_commands (GPtrArray *rules,
+              GPtrArray *table)
+{
+  g_autoptr (OwOpenshell) openshell = ow_openshell_find (NULL);
+  g_autofree char *docker = ow_program_find ("docker");
+  g_autofree char *podman = ow_program_find ("podman");
+
+  if (openshell != NULL)
+    add_rule (rules, table, ow_openshell_get_program (openshell), FALSE);
+  add_rule (rules, table, docker, FALSE);
+  add_rule (rules, table, podman, FALSE);
+}
+
 static GPtrArray *
 make_rules (GPtrArray      *table,
             const OwFolder *folder)
@@ -260,6 +278,7 @@ make_rules (GPtrArray      *table,
   add_variable (rules, table, "DOCKER_HOST");
   add_variable (rules, table, "CONTAINER_HOST");
   add_listening (rules, table);
+  add_commands (rules, table);
 
   /* What runs outside the wall must not be the agent's to change. */
   if (!folder->read_only)

@@ -11,6 +11,7 @@
 
 #include "base/ow-error.h"
 #include "base/ow-fd.h"
+#include "base/ow-program.h"
 #include "base/ow-text.h"
 #include "ow-folder-rules-private.h"
 #include "ow-mount-table-private.h"
@@ -149,6 +150,7 @@ ow_folder_open (const char *text,
   folder->gid = st.st_gid;
   if (!ow_folder_rules_check (folder, error) || !check_access (folder, error))
     return NULL;
+  ow_program_bar (folder->path);
   return g_steal_pointer (&folder);
 }
 
