@@ -299,6 +299,11 @@ def wait_call(sim, process, point, known):
     assert process.poll() is None, "it ended before the call"
 
 
+def once(state):
+    """Without a number it would stop each time, also after it was sent on."""
+    return state if state is None or ":" in state else f"{state}:1"
+
+
 def begin(instance, point):
     """A start that is killed at the point. What goes on to its end is waited for."""
     sim, known = instance.sim, len(instance.sim.calls())
@@ -306,7 +311,7 @@ def begin(instance, point):
         sim.slow(stage, scaled(seconds))
     if point.fail:
         sim.fail(*point.fail)
-    process = instance.popen("true", env={"OPENWORKER_TEST_STATE": point.state})
+    process = instance.popen("true", env={"OPENWORKER_TEST_STATE": once(point.state)})
     if point.state:
         line = process.stderr.readline().decode()
         assert line == f"state {point.state.split(':')[0]}\n", line + process.stderr.read().decode()
@@ -323,7 +328,7 @@ def begin(instance, point):
 def begin_again(instance, point):
     """A session whose folders are changed: its engine is killed at the point."""
     account, workspace = instance.account, instance.account.workspace
-    up = Up(account, instance.openworker, env={"OPENWORKER_TEST_STATE": point.state})
+    up = Up(account, instance.openworker, env={"OPENWORKER_TEST_STATE": once(point.state)})
     wait = ("shell", {"command": "touch begun; while ! [ -e go ]; do sleep 0.05; done"})
     # The second call waits for the new sandbox.
     with ModelServer([calls(wait), calls(("shell", {"command": "true"})), {"text": "Done."}]) as server:
