@@ -12,6 +12,7 @@
 /* What the parts of one running server share, and the ways in which a call is run. */
 
 typedef struct _OwRunnerShell OwRunnerShell;
+typedef struct _OwRunnerForks OwRunnerForks;
 
 typedef struct {
   OwRunnerLoop     *loop;
@@ -19,6 +20,7 @@ typedef struct {
   OwRunnerDrains   *drains;
   OwRunnerRoots     roots;
   OwRunnerShell    *shell;
+  OwRunnerForks    *forks;
   char              instance[33];
 } OwRunner;
 
@@ -39,10 +41,17 @@ void    ow_runner_fork_run    (OwRunner         *runner,
                                OwRunnerToolFunc  func,
                                const json_t     *arguments);
 
+/* The child processes that run file tools and probes, one each; their descriptors are the roots'.
+ * Freed after the last of them has ended. */
+OwRunnerForks *ow_runner_forks_new  (void);
+void           ow_runner_forks_free (OwRunnerForks *self);
+/* Has a child process ready, so that the next call does not wait for one to be made. */
+void           ow_runner_fork_prepare (OwRunner *runner);
+
 /* Runs @func in a child process and gives what it returns (NULL: it broke off). */
 typedef json_t *(*OwRunnerForkFunc) (const OwRunnerRoots *roots,
                                      const json_t        *arguments,
-                                     void                *user_data);
+                                     OwRunnerToolFunc     tool);
 typedef void    (*OwRunnerForkDone) (json_t              *value,
                                      int                  status,
                                      void                *user_data);
@@ -50,7 +59,7 @@ typedef void    (*OwRunnerForkDone) (json_t              *value,
 pid_t   ow_runner_fork_start  (OwRunner         *runner,
                                OwRunnerForkFunc  func,
                                const json_t     *arguments,
-                               void             *func_data,
+                               OwRunnerToolFunc  tool,
                                OwRunnerForkDone  done,
                                void             *done_data);
 

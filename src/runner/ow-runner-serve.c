@@ -366,7 +366,10 @@ run (const Options *options,
   if (server == NULL)
     complain ("There is no memory or no descriptor to begin with.");
   else if (start_faces (options, runner, server, &forward))
-    status = ow_runner_loop_run (runner->loop);
+    {
+      ow_runner_fork_prepare (runner);
+      status = ow_runner_loop_run (runner->loop);
+    }
   if (options->socket != NULL && status == 0)
     ow_runner_socket_remove (options->socket);
   ow_runner_process_kill_all (KILL_MAX_MS);
@@ -390,8 +393,10 @@ serve (const Options *options)
     return complain ("The kernel does not give this process its orphans to end.");
   runner.loop = ow_runner_loop_new ();
   runner.children = ow_runner_children_new ();
+  runner.forks = ow_runner_forks_new ();
   runner.drains = runner.loop == NULL ? NULL : ow_runner_drains_new (runner.loop);
-  if (runner.children == NULL || runner.drains == NULL || !make_instance (&runner))
+  if (runner.children == NULL || runner.forks == NULL || runner.drains == NULL
+      || !make_instance (&runner))
     complain ("There is no memory or no descriptor to begin with.");
   else if (open_roots (&runner, options) && set_home (options->home))
     status = run (options, &runner);
@@ -402,6 +407,7 @@ serve (const Options *options)
     }
   free (runner.roots.fds);
   ow_runner_drains_free (runner.drains);
+  ow_runner_forks_free (runner.forks);
   ow_runner_children_free (runner.children);
   ow_runner_loop_free (runner.loop);
   return status;

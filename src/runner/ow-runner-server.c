@@ -210,7 +210,7 @@ resume (OwRunnerServer *self,
 static json_t *
 run_probe (const OwRunnerRoots *roots,
            const json_t        *arguments,
-           void                *user_data)
+           OwRunnerToolFunc     tool)
 {
   return ow_runner_probe (arguments);
 }
