@@ -19,13 +19,21 @@
 /* The two clocks of a refusal and of a call are one, but a log may round. */
 #define CLOCK_MS 50
 
+/* A log tells a refusal late; the call may be over by then, and others after it. */
+#define KEPT_CALLS 16
+
+typedef struct {
+  char  *call;      /* (owned) (nullable) a place not used yet */
+  gint64 begin_ms;  /* since 1970 */
+  gint64 end_ms;    /* G_MAXINT64 while it runs */
+} Window;
+
 struct OwSessionHosts {
   GHashTable *refused;    /* (owned) set of "HOST:PORT REASON" */
   gboolean    full;       /* that no more are listed was said */
   guint       questions;
-  char       *call;       /* (owned) (nullable) the last tool call */
-  gint64      begin_ms;   /* since 1970 */
-  gint64      end_ms;     /* G_MAXINT64 while it runs */
+  Window      calls[KEPT_CALLS]; /* the last tool calls */
+  guint       next;       /* place of the next one */
 };
 
 OwSessionHosts *
@@ -43,7 +51,8 @@ ow_session_hosts_free (OwSessionHosts *hosts)
   if (hosts == NULL)
     return;
   g_hash_table_unref (hosts->refused);
-  g_free (hosts->call);
+  for (guint i = 0; i < KEPT_CALLS; i++)
+    g_free (hosts->calls[i].call);
   g_free (hosts);
 }
 
@@ -58,16 +67,19 @@ ow_session_hosts_call (OwSession *self,
                        OwEvent   *event)
 {
   OwSessionHosts *hosts = self->hosts;
+  const char *call = ow_event_get_string (event, "call");
+  Window *window;
 
   if (ow_event_get_kind (event) == OW_EVENT_TOOL_ENDED)
     {
-      hosts->end_ms = now_ms ();
+      for (guint i = 0; i < KEPT_CALLS; i++)
+        if (g_strcmp0 (hosts->calls[i].call, call) == 0)
+          hosts->calls[i].end_ms = now_ms ();
       return;
     }
-  g_free (hosts->call);
-  hosts->call = g_strdup (ow_event_get_string (event, "call"));
-  hosts->begin_ms = now_ms ();
-  hosts->end_ms = G_MAXINT64;
+  window = &hosts->calls[hosts->next++ % KEPT_CALLS];
+  g_free (window->call);
+  *window = (Window) { g_strdup (call), now_ms (), G_MAXINT64 };
 }
 
 /* --- what a person allows --- */
@@ -264,13 +276,26 @@ ask (OwSession  *self,
 
 /* --- what the sandbox says --- */
 
+/* The call that ran at that time; NULL where none did. One runs at a time. */
 static const char *
 call_at (const OwSessionHosts *hosts,
          gint64                time_ms)
 {
-  if (time_ms + CLOCK_MS < hosts->begin_ms || time_ms - CLOCK_MS > hosts->end_ms)
-    return NULL;
-  return hosts->call;
+  const char *found = NULL;
+
+  for (guint i = 0; i < KEPT_CALLS; i++)
+    {
+      const Window *window = &hosts->calls[i];
+
+      if (window->call == NULL || time_ms + CLOCK_MS < window->begin_ms ||
+          time_ms - CLOCK_MS > window->end_ms)
+        continue;
+      /* Of two that are close together the one that it lies in. */
+      if (time_ms >= window->begin_ms && time_ms <= window->end_ms)
+        return window->call;
+      found = window->call;
+    }
+  return found;
 }
 
 /* TRUE the first time, as long as there is room. */
