@@ -346,11 +346,20 @@ def begin_again(instance, point):
         (instance.folder / name).unlink()
 
 
+def loses_create(point):
+    making = (point.state or "").startswith(("openshell-creating", "openshell-progress"))
+    return point.who == "cli" and not point.recreate and (making or point.call == CREATE)
+
+
 def test_S21_A43_kill_point(first, point):
     """After the next start nothing is left, here or at the gateway; others' sandboxes stay."""
     if point.before:
         begin(first, Point("engine", point.before))
     (begin_again if point.recreate else begin)(first, point)
+    if loses_create(point):
+        # The program lived, so it took away itself what its gateway had heard.
+        time.sleep(scaled(max(point.slow.values(), default=0)))
+        first.check_clean()
     first.start()
     # What the gateway was still at comes and goes now.
     time.sleep(scaled(max(point.slow.values(), default=0)))
