@@ -145,6 +145,48 @@ ow_openshell_get_finish (OwOpenshell   *self,
   return g_task_propagate_pointer (G_TASK (result), error);
 }
 
+/* --- what is attached to one --- */
+
+static void
+on_attached (GTask                   *task,
+             const OwOpenshellAnswer *answer)
+{
+  g_autofree char *plain = ow_text_strip_ansi (answer->output);
+
+  if (answer->status != 0)
+    g_task_return_error (task, ow_openshell_call_error_of (WHAT_GET, answer));
+  else
+    g_task_return_int (task, !g_str_has_prefix (g_strstrip (plain), "No providers attached"));
+}
+
+void
+ow_openshell_has_providers_async (OwOpenshell         *self,
+                                  const char          *name,
+                                  GCancellable        *cancellable,
+                                  GAsyncReadyCallback  callback,
+                                  gpointer             user_data)
+{
+  const char *arguments[] = { "sandbox", "provider", "list", name, NULL };
+  OwOpenshellCall call = { .arguments = arguments, .what = WHAT_GET, .answer = on_attached,
+                           .deadline_ms = OW_OPENSHELL_READ_MS };
+  g_autoptr (GTask) task =
+    ow_openshell_call_task (self, ow_openshell_has_providers_async, cancellable, callback,
+                            user_data);
+
+  if (ow_openshell_call_check_name (task, WHAT_GET, name))
+    ow_openshell_call_run (g_steal_pointer (&task), &call);
+}
+
+int
+ow_openshell_has_providers_finish (OwOpenshell   *self,
+                                   GAsyncResult  *result,
+                                   GError       **error)
+{
+  g_return_val_if_fail (g_task_is_valid (result, self), -1);
+
+  return (int) g_task_propagate_int (G_TASK (result), error);
+}
+
 /* --- all --- */
 
 static GPtrArray *

@@ -158,16 +158,15 @@ on_verified (GObject      *source,
 {
   g_autoptr (GTask) task = user_data;
   GError *error = NULL;
-  g_autoptr (OwOpenshellSandbox) sandbox = ow_openshell_get_finish (OW_OPENSHELL (source), result,
-                                                                    &error);
+  int has_providers = ow_openshell_has_providers_finish (OW_OPENSHELL (source), result, &error);
 
   ow_state_reach ("openshell-verified");
-  if (sandbox == NULL)
+  if (has_providers < 0)
     {
       g_task_return_error (task, ow_openshell_refuse (error));
       return;
     }
-  if (!sandbox->has_providers)
+  if (has_providers == 0)
     {
       g_task_return_boolean (task, TRUE);
       return;
@@ -188,8 +187,12 @@ verify_async (OwSandboxInstance  *instance,
   g_autoptr (GTask) task = g_task_new (self, cancellable, callback, user_data);
 
   g_task_set_source_tag (task, verify_async);
-  ow_openshell_get_async (self->facts->openshell, self->name, cancellable, on_verified,
-                          g_steal_pointer (&task));
+  ow_openshell_has_providers_async (self->facts->openshell, self->name, cancellable, on_verified,
+                                    g_steal_pointer (&task));
+  /* Behind the attach, which is waited for: the log tells what it told before as well. */
+  if (self->watch == NULL)
+    self->watch = ow_openshell_watch_new (self->facts->openshell, self->name, self->plan->session,
+                                          on_decision, self);
 }
 
 static gboolean
@@ -372,6 +375,5 @@ ow_openshell_instance_new (OwSandboxPlan    *plan,
   self->facts = ow_openshell_facts_ref (facts);
   self->name = g_strdup (name);
   self->attach = make_attach (facts->openshell, name);
-  self->watch = ow_openshell_watch_new (facts->openshell, name, plan->session, on_decision, self);
   return OW_SANDBOX_INSTANCE (self);
 }

@@ -111,6 +111,14 @@ void                ow_openshell_get_async  (OwOpenshell *self, const char *name
                                              GAsyncReadyCallback callback, gpointer user_data);
 OwOpenshellSandbox *ow_openshell_get_finish (OwOpenshell *self, GAsyncResult *result,
                                              GError **error);
+/* Whether a credential provider is attached to the sandbox: 1, 0, or -1 and an error. One command,
+ * where what is asked above takes two. */
+void                ow_openshell_has_providers_async  (OwOpenshell *self, const char *name,
+                                                       GCancellable *cancellable,
+                                                       GAsyncReadyCallback callback,
+                                                       gpointer user_data);
+int                 ow_openshell_has_providers_finish (OwOpenshell *self, GAsyncResult *result,
+                                                       GError **error);
 /* @selector (nullable): "key=value". (transfer full) array of OwOpenshellSandbox. */
 void       ow_openshell_list_async  (OwOpenshell *self, const char *selector,
                                      GCancellable *cancellable,
