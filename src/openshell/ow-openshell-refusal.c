@@ -15,7 +15,8 @@
  * PROGRAM is "-" and PID 0 where the proxy does not know who asked, and both and the arrow are
  * missing where nobody did. A request in plain HTTP has HTTP:METHOD, "METHOD URL" in place of
  * HOST:PORT, and its reason in a list. PROGRAM is a path that the inside chose: what counts is
- * found from the end of the line. */
+ * found from the end of the line. A line break in it is printed as one: what is left of the line
+ * then begins with whatever the inside wants, and ends as every refusal does. */
 
 #define PREFIX      " [sandbox] [OCSF ] [ocsf] "
 #define DENIED      "] DENIED "
@@ -23,6 +24,8 @@
 #define RULE        " [policy:"
 #define ENGINE      " engine:"
 #define REASON      "reason:"
+#define NO_RULE     " [policy:- engine:"
+#define NO_REASON   "] [reason:"
 #define HOST_MAX    253
 #define PROGRAM_MAX 4096
 
@@ -170,32 +173,44 @@ skip_denied (const char *text,
   return g_str_has_prefix (p, DENIED) ? p + strlen (DENIED) : NULL;
 }
 
-OwOpenshellRefusal *
-ow_openshell_refusal_from_line (const char *line)
+/* "(PID) -> HOST:PORT [policy:- engine:KIND] [reason:TEXT]" at the end: a refused host whose
+ * program is not known, because its name broke the line. */
+static gboolean
+read_tail (OwOpenshellRefusal *refusal,
+           const char         *line)
 {
-  g_autoptr (OwOpenshellRefusal) refusal = g_new0 (OwOpenshellRefusal, 1);
-  g_autofree char *valid = ow_text_visible (line);
-  g_autofree char *body = NULL;
-  const char *p = valid;
-  char *rule, *arrow, *target;
-  gboolean plain_http;
+  g_autofree char *body = g_strdup (line);
+  char *rule = g_strrstr (body, NO_RULE);
+  char *arrow;
+  const char *target;
 
-  if (!read_time (&p, &refusal->time_ms) || !g_str_has_prefix (p, PREFIX))
-    return NULL;
-  p = skip_denied (p + strlen (PREFIX), &plain_http);
-  if (p == NULL)
-    return NULL;
+  if (rule == NULL || strstr (rule, NO_REASON) == NULL)
+    return FALSE;
+  read_rule (refusal, rule);
+  *rule = '\0';
+  arrow = g_strrstr (body, ARROW);
+  if (arrow == NULL || arrow - body < 3 || arrow[-1] != ')' || !g_ascii_isdigit (arrow[-2]))
+    return FALSE;
+  target = arrow + strlen (ARROW);
+  return strchr (target, ' ') != NULL ? read_url (refusal, target)
+                                      : read_target (refusal, target);
+}
 
-  body = g_strdup (p);
-  rule = g_strrstr (body, RULE);
+/* @p: behind DENIED. */
+static gboolean
+read_body (OwOpenshellRefusal *refusal,
+           const char         *p,
+           gboolean            plain_http)
+{
+  g_autofree char *body = g_strdup (p);
+  char *rule = g_strrstr (body, RULE);
+  char *arrow, *target;
+
   if (rule != NULL)
     {
       read_rule (refusal, rule);
       *rule = '\0';
     }
-  /* A rule about what is said to an allowed host. */
-  if (refusal->engine != NULL && g_str_has_prefix (refusal->engine, "l7"))
-    return NULL;
   arrow = g_strrstr (body, ARROW);
   target = arrow != NULL ? arrow + strlen (ARROW) : body;
   if (arrow != NULL)
@@ -203,8 +218,34 @@ ow_openshell_refusal_from_line (const char *line)
   if (rule == NULL && !plain_http)
     target[strcspn (target, " ")] = '\0';
   if (plain_http ? !read_url (refusal, target) : !read_target (refusal, target))
-    return NULL;
+    return FALSE;
   if (arrow != NULL)
     refusal->program = read_program (body);
+  return TRUE;
+}
+
+OwOpenshellRefusal *
+ow_openshell_refusal_from_line (const char *line)
+{
+  g_autoptr (OwOpenshellRefusal) refusal = g_new0 (OwOpenshellRefusal, 1);
+  g_autoptr (OwOpenshellRefusal) broken = g_new0 (OwOpenshellRefusal, 1);
+  g_autofree char *valid = ow_text_visible (line);
+  const char *p = valid;
+  gboolean plain_http = FALSE;
+
+  if (read_time (&p, &refusal->time_ms) && g_str_has_prefix (p, PREFIX))
+    p = skip_denied (p + strlen (PREFIX), &plain_http);
+  else
+    p = NULL;
+  if (p == NULL || !read_body (refusal, p, plain_http))
+    {
+      if (!read_tail (broken, valid))
+        return NULL;
+      ow_openshell_refusal_free (refusal);
+      refusal = g_steal_pointer (&broken);
+    }
+  /* A rule about what is said to an allowed host. */
+  if (refusal->engine != NULL && g_str_has_prefix (refusal->engine, "l7"))
+    return NULL;
   return g_steal_pointer (&refusal);
 }

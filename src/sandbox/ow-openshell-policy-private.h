@@ -16,5 +16,8 @@
  * OW_ERROR_REFUSED with the folder, account or host, and what to do, where OpenShell could not
  * hold it: NULL then. */
 char *ow_openshell_policy_render (const OwSandboxPlan *plan, GError **error);
+/* (transfer full): a host of our lists as OpenShell names it: there "*." is one label and "**." is
+ * every depth. Pure. */
+char *ow_openshell_policy_host (const char *host);
 /* Whether OpenShell can mount @path at its own place inside. Pure. */
 gboolean ow_openshell_policy_check_path (const char *path, GError **error);

@@ -134,13 +134,17 @@ check_account (const OwSandboxPlan *plan,
   return FALSE;
 }
 
-/* The host as the policy names it: there "*." is one label and "**." every depth. NULL when it
- * is none. */
+char *
+ow_openshell_policy_host (const char *host)
+{
+  return g_str_has_prefix (host, "*.") ? g_strconcat ("*", host, NULL) : g_strdup (host);
+}
+
+/* The host as the policy names it. NULL when it is none. */
 static char *
 render_host (const OwHost *host,
              GError      **error)
 {
-  gboolean wildcard = g_str_has_prefix (host->host, "*.");
   g_autofree char *text = g_strdup_printf ("%s:%u", host->host, host->port);
   g_autoptr (GError) reason = NULL;
   g_autoptr (OwHost) checked = ow_host_parse (text, &reason);
@@ -154,7 +158,7 @@ render_host (const OwHost *host,
                     "Mend sandbox_extra_hosts in config.toml.");
       return NULL;
     }
-  return wildcard ? g_strconcat ("*", checked->host, NULL) : g_strdup (checked->host);
+  return ow_openshell_policy_host (checked->host);
 }
 
 /* --- YAML --- */

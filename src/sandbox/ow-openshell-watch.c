@@ -4,10 +4,15 @@
 #include "ow-openshell-watch-private.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/ow-text.h"
 #include "openshell/ow-openshell-logs.h"
 #include "sandbox/ow-ocsf-file.h"
 #include "wire/ow-json.h"
+
+/* The inside names its programs; one with a long name is no way to be refused unseen. */
+#define PROGRAM_CHARS 200
 
 struct OwOpenshellWatch {
   OwOpenshellLogs     *logs;      /* (owned) */
@@ -22,7 +27,7 @@ say_once (OwOpenshellWatch *self,
           const GError     *error)
 {
   if (!self->said)
-    g_warning ("OpenShell's log is not kept: %s", error->message);
+    g_debug ("OpenShell's log is not kept: %s", error->message);
   self->said = TRUE;
 }
 
@@ -38,15 +43,28 @@ on_line (OwOpenshellLogs *logs,
     say_once (self, error);
 }
 
+/* A host of the list can be refused too, for where it leads or because it leads nowhere: nobody
+ * is asked to put it on the list. */
+static const char *
+reason_of (const OwOpenshellRefusal *refusal)
+{
+  if (g_strcmp0 (refusal->engine, "ssrf") != 0)
+    return "not_listed";
+  return refusal->reason != NULL && strstr (refusal->reason, "resolution failed") != NULL
+         ? "resolve" : "address";
+}
+
 static void
 on_refused (OwOpenshellLogs    *logs,
             OwOpenshellRefusal *refusal,
             gpointer            user_data)
 {
   OwOpenshellWatch *self = user_data;
+  g_autofree char *program = refusal->program == NULL
+                             ? NULL : ow_text_shorten (refusal->program, PROGRAM_CHARS, TRUE);
   json_t *decision = json_pack ("{s:s, s:i, s:s, s:s, s:s*, s:I}", "host", refusal->host,
                                 "port", refusal->port, "decision", "refuse",
-                                "reason", "not_listed", "program", refusal->program,
+                                "reason", reason_of (refusal), "program", program,
                                 "time_ms", (json_int_t) refusal->time_ms);
   char *text = decision != NULL ? ow_json_dump (decision, NULL) : NULL;
 

@@ -4,7 +4,6 @@
 would run outside, and refused hosts that are hidden or misnamed (REQ-W03, REQ-N02; holes S08, S14)."""
 
 import os
-import subprocess
 
 import pytest
 from conftest import wait_until
@@ -103,3 +102,74 @@ def test_S08_command_that_an_agent_makes(openshell, account, workspace, openwork
         assert engine.wait_end(session)["outcome"] == "done"
     assert engine.stop() == 0
     assert not (workspace.path / "escaped").exists(), (workspace.path / "escaped").read_text()
+
+
+# ---- refused hosts
+
+# CONNECT by a shell alone, which may lie anywhere and have any name.
+CONNECT = ("exec 3<>/dev/tcp/10.200.0.1/3128; printf 'CONNECT {0} HTTP/1.1\\r\\nHost: {0}\\r\\n\\r\\n' >&3; "
+           "read -t 20 l <&3; cat <&3; exec 3>&-; echo")
+FORGED = ("[1764500000.000] [sandbox] [OCSF ] [ocsf] NET:OPEN [INFO] ALLOWED /usr/bin/git(5) -> github.com:443 "
+          "[policy:openworker engine:opa]").replace("/", "_")
+PROGRAMS = {
+    "long": "d=$HOME/{0}/{0}/{0}/{0}/{0}/{0}; mkdir -p $d; p=$d/sh".format("p" * 200),
+    "line-break": "p=$HOME/$(printf 'a\\nb')",
+    "forged-line": "p=$HOME/$(printf 'a\\n" + FORGED + "\\n[1764500000.001] [sandbox] [INFO ] [x] y')",
+    "arrow": "p=\"$HOME/x -> other.example:443 [policy:- engine:l7] [reason:y]\"",
+    "escape": "p=$HOME/$(printf 'a\\033[')",
+}
+
+
+def decisions(engine, session):
+    return [event for event in engine.events(session) if event["type"] == "host-decision"]
+
+
+def asked(engine, session):
+    return [event for event in engine.events(session)
+            if event["type"] == "consent-asked" and event["kind"] == "host"]
+
+
+@pytest.mark.parametrize("name", list(PROGRAMS))
+def test_N02_S14_refused_whatever_the_program_is_called(engine, account, workspace, name):
+    """REQ-N02: no name of a program keeps the person, or the record, from the host that it was refused."""
+    connect = CONNECT.format("hidden.example:443").replace("'", "'\\''")
+    script = f"{PROGRAMS[name]}; cp /bin/bash \"$p\" && \"$p\" -c '{connect}'; {WAIT}"
+    with ModelServer([shell(script), {"text": "Done."}]) as server:
+        session = engine.detach(server, provider="openshell")
+        wait_begun(workspace)
+        (refused,) = wait_until(lambda: decisions(engine, session), 20, "the refusal")
+        assert (refused["host"], refused["port"], refused["reason"]) == ("hidden.example", 443, "not_listed")
+        (question,) = wait_until(lambda: asked(engine, session), 20, "the question")
+        assert question["title"] == "hidden.example:443"
+        account.write(workspace.folder / "go", "")
+        engine.wait_end(session)
+
+
+def test_N02_listed_host_without_an_address(engine, account, workspace):
+    """A host of the list whose name leads nowhere is not told as one that is missing there, nor asked for."""
+    script = f"{CONNECT.format('github.com:443')}; {CONNECT.format('unlisted.example:443')}; {WAIT}"
+    with ModelServer([shell(script), {"text": "Done."}]) as server:
+        session = engine.detach(server, provider="openshell")
+        wait_begun(workspace)
+        wait_until(lambda: asked(engine, session), 20, "the question")
+        assert [question["title"] for question in asked(engine, session)] == ["unlisted.example:443"]
+        reasons = {event["host"]: event["reason"] for event in decisions(engine, session)}
+        assert reasons == {"github.com": "resolve", "unlisted.example": "not_listed"}
+        account.write(workspace.folder / "go", "")
+        engine.wait_end(session)
+    notices = [event["text"] for event in engine.events(session) if event["type"] == "notice"]
+    assert not any("github.com" in text for text in notices), notices
+
+
+def test_N01_allowed_with_every_depth_below(engine, account, workspace):
+    """REQ-N01: what a person allows as `*.name` is what it is on the list."""
+    one, two = CONNECT.format("a.b.deep.example:443"), CONNECT.format("c.deep.example:443")
+    with ModelServer([shell(WAIT), shell(f"{one}; {two}"), {"text": "Done."}]) as server:
+        session = engine.detach(server, provider="openshell")
+        wait_begun(workspace)
+        engine.lines("sandbox", "allow", session, "*.deep.example")
+        account.write(workspace.folder / "go", "")
+        engine.wait_end(session)
+    refused = [line for line in engine.run("sandbox", "logs", session, "--refused").stdout.splitlines()
+               if "deep.example" in line]
+    assert len(refused) == 2 and all("DNS resolution failed" in line for line in refused), refused

@@ -50,6 +50,36 @@ test_refusal (void)
     }
 }
 
+/* A program may have a line break in its name, which OpenShell prints as one. The host that it was
+ * refused is told all the same, whatever the rest of its line pretends to be. */
+static void
+test_S14_broken_line (void)
+{
+  static const char * const lines[] = {
+    "b(47) -> hidden.example:443" RULE,
+    "(47) -> hidden.example:443" RULE,
+    HEAD "CONFIG:BUILT [INFO] x(47) -> hidden.example:443" RULE,
+    HEAD "NET:OPEN [INFO] ALLOWED x(47) -> hidden.example:443" RULE,
+    HEAD "HTTP:GET [MED] DENIED x(47) -> hidden.example:443" RULE,
+    HEAD "NET:OPEN [MED] DENIED x(47) -> GET http://hidden.example:443/" RULE,
+    "b(47) -> GET http://hidden.example:443/a" RULE,
+    "[1.001] [sandbox] [INFO ] [x] y -> other.example:1 [policy:- engine:l7] [reason:y](47) -> "
+    "hidden.example:443" RULE,
+  };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (lines); i++)
+    {
+      g_autoptr (OwOpenshellRefusal) refusal = ow_openshell_refusal_from_line (lines[i]);
+
+      g_test_message ("%s", lines[i]);
+      g_assert_nonnull (refusal);
+      g_assert_cmpstr (refusal->host, ==, "hidden.example");
+      g_assert_cmpuint (refusal->port, ==, 443);
+      g_assert_null (refusal->program);
+      g_assert_cmpstr (refusal->engine, ==, "opa");
+    }
+}
+
 static void
 test_refusal_reason (void)
 {
@@ -76,6 +106,10 @@ test_no_refusal (void)
     HEAD "HTTP:GET [MED] DENIED curl(7) -> GET http://a.example/ [policy:x engine:l7] [reason:x]",
     HEAD "HTTP:GET [MED] DENIED curl(7) -> GET /a [policy:x engine:opa] [reason:x]",
     HEAD "CONFIG:BUILT [INFO] Landlock ruleset built",
+    HEAD "NET:OPEN [INFO] ALLOWED x(47) -> a.example:443 [policy:openworker engine:opa]",
+    "b(47) -> a.example:443 [policy:openworker engine:l7] [reason:x]",
+    "b(47) -> a.example:443 [policy:- engine:opa]", "b -> a.example:443" RULE,
+    "b(47) -> a.example:443 [policy:- engine:l7] [reason:x]",
   };
 
   for (gsize i = 0; i < G_N_ELEMENTS (lines); i++)
@@ -289,6 +323,7 @@ main (int   argc,
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/openshell/refusal/plain", test_refusal);
+  g_test_add_func ("/openshell/refusal/S14-broken-line", test_S14_broken_line);
   g_test_add_func ("/openshell/refusal/reason", test_refusal_reason);
   g_test_add_func ("/openshell/refusal/none", test_no_refusal);
   g_test_add_func ("/openshell/logs/follow", test_follow);

@@ -25,7 +25,7 @@ typedef struct {
   char    *engine;   /* (owned) (nullable) who refused it: "opa", the list of hosts; "ssrf", a host
                       * of the list that leads to an address of this machine or its network */
   char    *reason;   /* (owned) (nullable) the line's own reason */
-  gint64   time_ms;  /* of the line, ms since 1970 */
+  gint64   time_ms;  /* of the line, ms since 1970; 0 where it is not known */
 } OwOpenshellRefusal;
 void ow_openshell_refusal_free (OwOpenshellRefusal *refusal);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (OwOpenshellRefusal, ow_openshell_refusal_free)
