@@ -4,6 +4,7 @@
 
 import errno
 import os
+import signal
 import socket
 import subprocess
 import threading
@@ -315,3 +316,46 @@ def test_attach_connects_to_a_socket_and_to_nothing_that_leads_to_one(
     assert "machine's own" not in done.stdout and "Nobody answers" in done.stderr
     control = ordinary_user.run([runner, "attach", "--socket", secret], timeout=20)
     assert control.stdout == "the machine's own\n"
+
+
+def helpers(client):
+    """The processes that the runner has made and that wait for a file tool."""
+    found = []
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{entry}/stat", encoding="utf-8") as stream:
+                fields = stream.read().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        if int(fields[1]) == client.process.pid and fields[0] != "Z":
+            found.append(int(entry))
+    return found
+
+
+def test_child_that_waits_holds_nothing_of_the_client(serve, workspace):
+    """One waits from the start; it has the folders, and neither stream of the client."""
+    client = serve()
+    wait_until(lambda: len(helpers(client)) == 1, what="a child that waits")
+    streams = {os.readlink(f"/proc/{client.process.pid}/fd/{number}") for number in (0, 1)}
+
+    def held():
+        directory = f"/proc/{helpers(client)[0]}/fd"
+        return {os.readlink(f"{directory}/{number}") for number in os.listdir(directory)}
+
+    wait_until(lambda: not held() & streams, what="a child without the client's streams")
+    wait_until(lambda: str(workspace.folder) in held(), what="a child with the folder")
+
+
+def test_each_file_tool_has_a_child_of_its_own(serve, workspace):
+    """No child does two calls, and one that was killed while it waited costs no call."""
+    client, seen = serve(), set()
+    for number in range(5):
+        wait_until(lambda: len(helpers(client)) == 1, what="a child that waits")
+        seen.add(helpers(client)[0])
+        assert not client.call("write", {"path": f"f{number}", "content": "x"})["isError"]
+        # More than is handed to one that waits.
+        assert not client.call("write", {"path": "large", "content": "y" * 200_000})["isError"]
+        wait_until(lambda: not set(helpers(client)) & seen, what="another child")
+    os.kill(helpers(client)[0], signal.SIGKILL)
+    assert "large" in client.call("list", {"path": "."})["content"][0]["text"]
+    assert (workspace.folder / "large").stat().st_size == 200_000
