@@ -52,7 +52,7 @@ static gboolean
 read_limit (OwConfigToml  *toml,
             const char    *path,
             const char    *key,
-            gboolean     (*check) (const char *text),
+            gboolean     (*check)(const char *text),
             const char    *form,
             char         **value,
             GError       **error)

@@ -44,8 +44,8 @@ ow_decision_parse (const char *line)
   gboolean has_time = json_object_get (decision, "time_ms") != NULL;
   json_int_t port = ow_json_get_int (decision, "port", -1);
 
-  if (json_is_object (decision) && json_object_size (decision) == 4u + has_address + has_dropped + has_program
-      + has_time
+  if (json_is_object (decision)
+      && json_object_size (decision) == 4u + has_address + has_dropped + has_program + has_time
       && (!has_dropped || ow_json_get_int (decision, "dropped", -1) >= 0)
       && is_text (decision, "decision", decisions, 0)
       && is_text (decision, "reason", reasons, 0)

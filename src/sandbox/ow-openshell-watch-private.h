@@ -14,8 +14,8 @@ typedef struct OwOpenshellWatch OwOpenshellWatch;
 
 typedef void (*OwOpenshellWatchFunc) (const char *decision, gpointer user_data);
 
-/* Never fails: a log that cannot be kept is said once with g_warning(), and refusals are still
- * told. @decision is not called from within this function. */
+/* Never fails: a log that cannot be kept is said in the debug log, and refusals are still told.
+ * @decision is not called from within this function. */
 OwOpenshellWatch *ow_openshell_watch_new  (OwOpenshell *openshell, const char *sandbox,
                                            const char *session, OwOpenshellWatchFunc decision,
                                            gpointer user_data);

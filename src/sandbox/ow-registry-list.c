@@ -27,7 +27,7 @@ get_id (const char *name)
   g_autofree char *id = dot != NULL ? g_strndup (start, (gsize) (dot - start)) : NULL;
   gboolean part = dot != NULL && (temporary ? g_str_has_prefix (dot, ".json.")
                                             : strcmp (dot, ".json") == 0 ||
-                                              strcmp (dot, ".lock") == 0);
+                                  strcmp (dot, ".lock") == 0);
 
   return part && ow_registry_is_id (id) ? g_steal_pointer (&id) : NULL;
 }

@@ -17,8 +17,8 @@ CHATTER = re.compile(r"^# \S+-DEBUG: |^ok |^# (Start|End) of ")
 
 
 def _bound(text, most):
-    """At most @most lines, in ASCII: hostile bytes are what tests are about. A sanitizer's report says most where it begins, and how a program
-    ended stands at the end: the middle goes."""
+    """At most @most lines, in ASCII: hostile bytes are what tests are about. A sanitizer's report
+    says most where it begins, and how a program ended stands at the end: the middle goes."""
     lines = [ODD.sub(lambda found: ascii(found[0])[1:-1], line[:LINE_CHARS])
              for line in text.split("\n") if line.strip()]
     if len(lines) <= most:

@@ -133,7 +133,8 @@ def test_added_between_two_calls(account, engine, workspace, other, provider):
     ended = [event["result"] for event in events if event["type"] == "tool-ended" and event["tool"] == "shell"]
     assert "other's words" in ended[1] and "x=\n" in ended[1] and f"\n{workspace.folder}\n" in ended[1]
     change = [event for event in events if event["type"] == "folders-changed"]
-    assert [folders_of(event) for event in change] == [[(str(workspace.folder), False), (str(other), False)]]
+    assert [folders_of(event) for event in change] == [
+        [(str(workspace.folder), False), (str(other), False)]]
     assert change[0]["level"] == provider
     first, last = told(server.requests[0]), told(server.requests[1])
     assert str(other) not in first and "state was lost:" not in first
@@ -246,7 +247,8 @@ def own_programs(account, programs, workspace):
 
 
 @pytest.mark.parametrize("provider", WALLS, indirect=True)
-def test_wall_that_cannot_be_made_again_ends_the_session(account, own_programs, engine, workspace, other, provider):
+def test_wall_that_cannot_be_made_again_ends_the_session(account, own_programs, engine, workspace,
+                                                         other, provider):
     """With the cause; it goes on neither with the old set nor at a lower level, and leaves nothing."""
     with ModelServer([{"text": "Hello."}]) as server, EngineClient(account) as client:
         kept = Kept(server, client)
@@ -286,7 +288,8 @@ def test_S21_killed_while_it_is_made_again(ordinary_user, workspace, openworker,
         up.process.wait()
         server.script = [{"text": ""}] * len(server.requests) + [shell(f"cat {other}/file"), {"text": "Done."}]
         listed = account.run([openworker, "sessions", "folders", session, "--json"])
-        assert folders_of(json.loads(listed.stdout)) == [(str(workspace.folder), False), (str(other), False)]
+        assert folders_of(json.loads(listed.stdout)) == [
+            (str(workspace.folder), False), (str(other), False)]
         assert account.run([openworker, "sessions", "list"]).returncode == 0
         wait_until(lambda: not workspace.processes(), 10, "the end of every process")
         for place in (workspace.private_homes, workspace.state / "registry"):

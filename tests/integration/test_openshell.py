@@ -239,7 +239,7 @@ REFUSALS = {
 
 @pytest.mark.parametrize("cause", list(REFUSALS))
 def test_refused(openshell, exec_in, workspace, cause):
-    """REQ-W04: exit 69, the cause, what to do next; never another level, and nothing is left behind."""
+    """REQ-W04, REQ-U11: exit 69, the cause, what to do next; never another level, and nothing is left behind."""
     prepare, words = REFUSALS[cause]
     prepare(openshell, workspace)
     done = exec_in("touch", "ran", timeout=120)

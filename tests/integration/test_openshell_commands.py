@@ -97,7 +97,8 @@ def test_A43_list_and_delete_know_what_is_ours(account, engine, workspace, opens
     assert names(openshell) == ["ow-0123456789ab"] and engine.lines("sandbox", "list") == []
 
 
-def test_S21_reap_says_what_it_kept_and_why(account, workspace, openworker, openshell, ordinary_ids):
+def test_S21_reap_says_what_it_kept_and_why(account, workspace, openworker, openshell,
+                                            ordinary_ids):
     killed(account, workspace, openworker)
     foreign(openshell, account, workspace, ordinary_ids)
     openshell.kill()
@@ -159,7 +160,8 @@ def test_E01_logs_are_openshells_own_lines(account, engine, workspace, openshell
         path = workspace.state / "ocsf" / f"{session}.log"
         wait_until(lambda: path.exists() and "refused.example" in path.read_text(), 20, "the log")
         follow = account.popen([engine.openworker, "sandbox", "logs", session, "--follow", "--refused"],
-                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL)
         assert b"refused.example:443" in follow.stdout.readline()
         with open(path, "ab") as log:
             log.write(b"noise\x1b[2J\n")

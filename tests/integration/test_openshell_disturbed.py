@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: The OpenWorker authors
-"""A session behind the simulated openshell while what carries it is disturbed: the gateway is stopped,
-killed, started again or held, its command is killed, and so are `attach`, the runner and the shell inside;
-the container is removed, killed, paused, or gone behind a phase that says Ready. At each of these points a
-call ends finished, once, or interrupted; no call begins twice and none succeeds by accident; the session goes
-on or says what became of its wall; and nothing is left at the end (holes P03, P04, P10, P13, A01).
+"""A session behind the simulated openshell while what carries it is disturbed: the gateway is
+stopped, killed, started again or held, its command is killed, and so are `attach`, the runner and
+the shell inside; the container is removed, killed, paused, or gone behind a phase that says Ready.
+At each of these points a call ends finished, once, or interrupted; no call begins twice and none
+succeeds by accident; the session goes on or says what became of its wall; and nothing is left at
+the end (holes P03, P04, P10, P13, A01).
 
 All points run with --long, else the ones of KEPT and some more, drawn by OPENWORKER_TEST_SEED."""
 
@@ -201,7 +202,8 @@ POINTS = [f"{what}-{when}-{number}" for what, moments in
 # One of each kind that differs, for each run; guards name some of them.
 KEPT = ["term-output-1", "kill-output-1", "kill-end-5", "never-output-1", "command-output-1", "runner-output-1",
         "remove-between-3", "kill-delete-9", "kill-create-8"]
-# After these the same runner is there, and each call is joined: the session goes on as if nothing had been.
+# After these the same runner is there, and each call is joined: the session goes on as if nothing
+# had been.
 HARMLESS = {"kill", "hold", "command", "inside", "shell"}
 # What is said where the wall is lost: who is to blame, in words of a person.
 CAUSES = {"term": "started anew|gateway|OpenShell starts the sandbox again", "never": "gateway",
@@ -247,7 +249,8 @@ def check_calls(hand, events):
     assert len({event["call"] for event in ended}) == len(ended), "a call ended twice"
     assert {event["call"] for event in ended} >= set(begun), "a call has no end"
     assert len(set(begun.values())) == len(begun), "a call was begun twice"
-    numbers = {call: number for call, words in begun.items() for number in (1, 2) if words == command(number)}
+    numbers = {call: number for call, words in begun.items() for number in (1, 2)
+               if words == command(number)}
     assert {f"begin-{number}" for number in numbers.values()} >= {word for word in written if word[0] == "b"}
     found = {}
     for event in ended:
@@ -301,7 +304,8 @@ def go_on(hand):
     asked of it is done."""
     before = len(hand.server.requests)
     process = hand.account.popen([hand.openworker, "attach", hand.session, "--say", SAID, "--json"],
-                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE)
     ended = False
     for line in process.stdout:
         event = json.loads(line)

@@ -3,8 +3,8 @@
 """The simulated gateway: gateway.py STATE-DIRECTORY, stdin the test's pipe of life.
 
 Its sandboxes are in STATE/sandboxes.json, its containers below STATE/containers. SIGTERM: no
-new calls, main commands get SIGTERM, others up to ten seconds, then the containers stop. SIGKILL: the
-containers run on. At the next start what was stopped is started again."""
+new calls, main commands get SIGTERM, others up to ten seconds, then the containers stop. SIGKILL:
+the containers run on. At the next start what was stopped is started again."""
 
 import datetime
 import json

@@ -153,11 +153,10 @@ test_gateway_down (void)
   g_assert_nonnull (strstr (error->message, "tcp connect error: Connection refused"));
 }
 
-#define TEXT_STATUS "\x1b[1m\x1b[36mServer Status\x1b[39m\x1b[0m\n\n"                       \
-                    "  \x1b[2mGateway:\x1b[0m dev\n"                                        \
-                    "  \x1b[2mServer:\x1b[0m http://127.0.0.1:18080\n"                      \
-                    "  \x1b[2mStatus:\x1b[0m \x1b[32m%s\x1b[39m\n%s"                        \
-                    "  \x1b[2mVersion:\x1b[0m 0.0.90\n"
+#define TEXT_HEAD   "\x1b[1m\x1b[36mServer Status\x1b[39m\x1b[0m\n\n  \x1b[2mGateway:\x1b[0m dev\n"
+#define TEXT_SERVER "  \x1b[2mServer:\x1b[0m http://127.0.0.1:18080\n"
+#define TEXT_STATE  "  \x1b[2mStatus:\x1b[0m \x1b[32m%s\x1b[39m\n%s  \x1b[2mVersion:\x1b[0m 0.0.90\n"
+#define TEXT_STATUS TEXT_HEAD TEXT_SERVER TEXT_STATE
 #define TEXT_FREE   "  \x1b[2mAuthentication:\x1b[0m \x1b[32mNot required\x1b[39m (gateway)\n"
 
 static OwOpenshellFault

@@ -9,8 +9,8 @@
 #include "sandbox/ow-sandbox-instance.h"
 #include "sandbox/ow-sandbox-plan.h"
 
-/* Raises walls. OwOpenshellProvider, OwBubblewrapProvider and OwDirectProvider implement it. Main thread:
- * children that die with their parent are tied to the spawning thread. */
+/* Raises walls. OwOpenshellProvider, OwBubblewrapProvider and OwDirectProvider implement it. The
+ * thread of the engine: children that die with their parent are tied to the spawning thread. */
 
 #define OW_TYPE_SANDBOX_PROVIDER (ow_sandbox_provider_get_type ())
 G_DECLARE_INTERFACE (OwSandboxProvider, ow_sandbox_provider, OW, SANDBOX_PROVIDER, GObject)
