@@ -78,6 +78,25 @@ is_number (const char *label)
   return strspn (label, "0123456789") == strlen (label);
 }
 
+/* The names that container engines and OpenShell give to this machine inside. OpenShell lets an
+ * allowed one through although its address is link-local, as rootless Podman's is. */
+static gboolean
+is_this_machine (const char *name)
+{
+  static const char * const domains[] = { "openshell.internal", "containers.internal",
+                                          "docker.internal" };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (domains); i++)
+    {
+      const char *domain = g_str_has_suffix (name, domains[i])
+                           ? name + strlen (name) - strlen (domains[i]) : NULL;
+
+      if (domain != NULL && (domain == name || domain[-1] == '.'))
+        return TRUE;
+    }
+  return FALSE;
+}
+
 /* NULL, or why @name is no name of a host. */
 static const char *
 find_fault (const char *name)
@@ -97,7 +116,7 @@ find_fault (const char *name)
       return "a host name has labels of letters, digits and hyphens, and nothing else";
   if (is_number (last))
     return "it is an address, and hosts are listed by name";
-  if (strcmp (last, "localhost") == 0)
+  if (strcmp (last, "localhost") == 0 || is_this_machine (name))
     return "this machine's own services are never reachable from a sandbox";
   if (wildcard && n < 2)
     return "\"*.\" needs a name of at least two labels behind it";

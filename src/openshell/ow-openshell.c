@@ -9,6 +9,7 @@
 #include "base/ow-text.h"
 #include "ow-openshell-call-private.h"
 
+#define GATEWAY "OPENSHELL_GATEWAY"
 #define WHAT_VERSION "OpenShell's version is not known"
 
 struct _OwOpenshell {
@@ -16,6 +17,7 @@ struct _OwOpenshell {
 
   char  *program;      /* (owned) */
   char **environment;  /* (owned) */
+  char  *pinned;       /* (owned) (nullable) */
 };
 
 G_DEFINE_FINAL_TYPE (OwOpenshell, ow_openshell, G_TYPE_OBJECT)
@@ -27,6 +29,7 @@ ow_openshell_finalize (GObject *object)
 
   g_free (self->program);
   g_strfreev (self->environment);
+  g_free (self->pinned);
   G_OBJECT_CLASS (ow_openshell_parent_class)->finalize (object);
 }
 
@@ -121,6 +124,23 @@ const char * const *
 ow_openshell_get_environment (OwOpenshell *self)
 {
   return (const char * const *) self->environment;
+}
+
+void
+ow_openshell_pin_gateway (OwOpenshell *self,
+                          const char  *name)
+{
+  if (name[0] == '\0' || g_environ_getenv (self->environment, GATEWAY) != NULL ||
+      g_environ_getenv (self->environment, GATEWAY "_ENDPOINT") != NULL)
+    return;
+  self->environment = g_environ_setenv (self->environment, GATEWAY, name, TRUE);
+  self->pinned = g_strdup (name);
+}
+
+const char *
+ow_openshell_get_pinned (OwOpenshell *self)
+{
+  return self->pinned;
 }
 
 /* The last word of the line "openshell VERSION"; NULL where there is no such line. */

@@ -24,6 +24,7 @@ typedef enum { ASKED_VERSION, ASKED_STATUS, ASKED_GATEWAY, ASKED_ENGINE, N_ASKED
 typedef struct {
   OwOpenshellFacts *facts;            /* (owned) being filled */
   gboolean          any_version;
+  char             *in_use;           /* (owned) (nullable) the gateway's name */
   guint             pending;
   GError           *errors[N_ASKED];  /* (owned) (nullable) */
 } Check;
@@ -54,6 +55,7 @@ check_free (gpointer data)
   Check *check = data;
 
   ow_openshell_facts_unref (check->facts);
+  g_free (check->in_use);
   for (guint i = 0; i < N_ASKED; i++)
     g_clear_error (&check->errors[i]);
   g_free (check);
@@ -98,6 +100,8 @@ finish (GTask *task)
         g_task_return_error (task, ow_openshell_refuse (g_steal_pointer (&check->errors[i])));
         return;
       }
+  /* A sandbox stays where it was made: another gateway would say that it does not exist. */
+  ow_openshell_pin_gateway (check->facts->openshell, check->in_use != NULL ? check->in_use : "");
   ow_openshell_check_forget ();
   known = ow_openshell_facts_ref (check->facts);
   known_until = g_get_monotonic_time () + GOOD_S * G_USEC_PER_SEC;
@@ -190,10 +194,13 @@ on_status (GObject      *source,
            gpointer      user_data)
 {
   g_autoptr (GTask) task = user_data;
+  Check *check = g_task_get_task_data (task);
   GError *error = NULL;
   g_autoptr (OwOpenshellStatus) status = ow_openshell_status_finish (OW_OPENSHELL (source), result,
                                                                      &error);
 
+  if (status != NULL)
+    check->in_use = g_strdup (status->gateway);
   answer (task, ASKED_STATUS, error);
 }
 

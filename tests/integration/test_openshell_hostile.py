@@ -173,3 +173,23 @@ def test_N01_allowed_with_every_depth_below(engine, account, workspace):
     refused = [line for line in engine.run("sandbox", "logs", session, "--refused").stdout.splitlines()
                if "deep.example" in line]
     assert len(refused) == 2 and all("DNS resolution failed" in line for line in refused), refused
+
+
+# ---- bad luck
+
+def test_A43_another_gateway_is_chosen_meanwhile(engine, account, workspace, openshell):
+    """The person turns the account to another gateway while a session runs: that one does not know its sandbox,
+    and its "not found" would be taken for an end. It goes where it was made."""
+    with OpenshellSim(account, state=workspace.path / "openshell/other", name="other") as other:
+        openshell.register()
+        with ModelServer([shell(WAIT), shell("echo still > still"), {"text": "Done."}]) as server:
+            session = engine.detach(server, provider="openshell")
+            wait_begun(workspace)
+            assert len(openshell.containers()) == 1
+            other.register()
+            account.write(workspace.folder / "go", "")
+            assert engine.wait_end(session)["outcome"] == "done"
+        assert (workspace.folder / "still").exists()
+        assert openshell.containers() == {} and other.containers() == {}
+        assert list(workspace.private_homes.iterdir()) == []
+        openshell.register()

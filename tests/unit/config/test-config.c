@@ -393,6 +393,8 @@ test_hosts (void)
     { "0x7f.1", NULL, 0 }, { "0x7f000001", NULL, 0 }, { "127.0.0.0x1", NULL, 0 },
     { "169.254.169.254:80", NULL, 0 }, { "[::1]:443", NULL, 0 }, { "::1", NULL, 0 },
     { "localhost", NULL, 0 }, { "LocalHost:8080", NULL, 0 }, { "a.localhost", NULL, 0 },
+    { "host.openshell.internal", NULL, 0 }, { "Host.Docker.Internal:80", NULL, 0 },
+    { "host.containers.internal:8080", NULL, 0 }, { "*.docker.internal", NULL, 0 },
     { "*", NULL, 0 }, { "*.", NULL, 0 }, { "*.com", NULL, 0 }, { "*.*.com", NULL, 0 },
     { "a.*.com", NULL, 0 }, { "*a.example.com", NULL, 0 }, { "**.example.com", NULL, 0 },
   };

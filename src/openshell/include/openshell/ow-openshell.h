@@ -28,6 +28,12 @@ const char         *ow_openshell_get_program  (OwOpenshell *self);
 /* The whole environment that every call gets: home, XDG directories, PATH and OPENSHELL_* of this
  * process, no proxy, no colours, LC_ALL=C.UTF-8. Borrowed. */
 const char * const *ow_openshell_get_environment (OwOpenshell *self);
+/* From now on every call is for the gateway @name, also when the person chooses another one for
+ * the account meanwhile. Nothing changes where OPENSHELL_GATEWAY or OPENSHELL_GATEWAY_ENDPOINT
+ * says already which one it is, or where @name is empty. */
+void                ow_openshell_pin_gateway  (OwOpenshell *self, const char *name);
+/* (nullable): the name that calls are pinned to. Borrowed. */
+const char         *ow_openshell_get_pinned   (OwOpenshell *self);
 
 /* --- what it is, and the gateway --- */
 
