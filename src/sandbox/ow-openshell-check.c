@@ -17,6 +17,8 @@
 static OwOpenshellFacts *known; /* (owned) (nullable) */
 static gint64 known_until;
 
+static void ask_engine (GTask *task, const char *driver);
+
 /* Which question an answer is to; where several fail, the first of this order is told, because
  * the others follow from it. */
 typedef enum { ASKED_VERSION, ASKED_STATUS, ASKED_GATEWAY, ASKED_ENGINE, N_ASKED } Asked;
@@ -27,6 +29,13 @@ typedef struct {
   char             *in_use;           /* (owned) (nullable) the gateway's name */
   guint             pending;
   GError           *errors[N_ASKED];  /* (owned) (nullable) */
+
+  const char        *driver;          /* whose engine is asked: a literal, or the gateway's */
+  OwContainerEngine *engine;          /* (owned) (nullable) its answer */
+  GError            *engine_error;    /* (owned) (nullable) likewise */
+  gboolean           engine_over;
+  gboolean           gateway_over;
+  gboolean           engine_settled;  /* what it said counts, or does not matter */
 } Check;
 
 OwOpenshellFacts *
@@ -56,6 +65,8 @@ check_free (gpointer data)
 
   ow_openshell_facts_unref (check->facts);
   g_free (check->in_use);
+  g_clear_pointer (&check->engine, ow_container_engine_free);
+  g_clear_error (&check->engine_error);
   for (guint i = 0; i < N_ASKED; i++)
     g_clear_error (&check->errors[i]);
   g_free (check);
@@ -125,6 +136,65 @@ answer (GTask  *task,
     finish (task);
 }
 
+/* --- the engine, which is asked before the gateway has said which one it uses: the questions take
+ * as long as those to the gateway, and the guess is mostly right --- */
+
+/* An engine on another machine cannot be asked; the gateway says what it lacks. */
+static gboolean
+has_engine_here (const OwOpenshellGateway *gateway)
+{
+  return gateway != NULL && !gateway->remote &&
+         (g_strcmp0 (gateway->driver, "docker") == 0 || g_strcmp0 (gateway->driver, "podman") == 0);
+}
+
+static const char *
+guess_driver (void)
+{
+  g_autofree char *docker = g_find_program_in_path ("docker");
+
+  return docker != NULL ? "docker" : "podman";
+}
+
+/* Once both the gateway and an engine have answered. */
+static void
+settle_engine (GTask *task)
+{
+  Check *check = g_task_get_task_data (task);
+  const OwOpenshellGateway *gateway = check->facts->gateway;
+
+  if (!check->gateway_over || check->engine_settled)
+    return;
+  if (!has_engine_here (gateway))
+    {
+      check->engine_settled = TRUE;
+      answer (task, ASKED_ENGINE, NULL);
+      return;
+    }
+  if (!check->engine_over)
+    return;
+  if (g_strcmp0 (check->driver, gateway->driver) != 0)
+    {
+      g_clear_error (&check->engine_error);
+      ask_engine (task, gateway->driver);
+      return;
+    }
+  check->engine_settled = TRUE;
+  check->facts->engine = g_steal_pointer (&check->engine);
+  answer (task, ASKED_ENGINE, g_steal_pointer (&check->engine_error));
+}
+
+/* @error (nullable) is moved in. */
+static void
+engine_over (GTask  *task,
+             GError *error)
+{
+  Check *check = g_task_get_task_data (task);
+
+  check->engine_over = TRUE;
+  check->engine_error = error;
+  settle_engine (task);
+}
+
 static void
 on_image (GObject      *source,
           GAsyncResult *result,
@@ -136,8 +206,8 @@ on_image (GObject      *source,
   GError *error = NULL;
 
   if (ow_container_engine_has_image_finish (result, &present, &error) && !present)
-    error = ow_openshell_refuse_image (check->facts->engine, check->facts->image);
-  answer (task, ASKED_ENGINE, error);
+    error = ow_openshell_refuse_image (check->engine, check->facts->image);
+  engine_over (task, error);
 }
 
 static void
@@ -149,23 +219,26 @@ on_engine (GObject      *source,
   Check *check = g_task_get_task_data (task);
   GError *error = NULL;
 
-  check->facts->engine = ow_container_engine_find_finish (result, &error);
-  if (check->facts->engine == NULL)
-    {
-      answer (task, ASKED_ENGINE, error);
-      return;
-    }
-  ow_container_engine_has_image_async (check->facts->engine, check->facts->image,
-                                       g_task_get_cancellable (task), on_image,
-                                       g_object_ref (task));
+  g_clear_pointer (&check->engine, ow_container_engine_free);
+  check->engine = ow_container_engine_find_finish (result, &error);
+  if (check->engine == NULL)
+    engine_over (task, error);
+  else
+    ow_container_engine_has_image_async (check->engine, check->facts->image,
+                                         g_task_get_cancellable (task), on_image,
+                                         g_object_ref (task));
 }
 
-/* An engine on another machine cannot be asked; the gateway says what it lacks. */
-static gboolean
-has_engine_here (const OwOpenshellGateway *gateway)
+static void
+ask_engine (GTask      *task,
+            const char *driver)
 {
-  return !gateway->remote &&
-         (g_strcmp0 (gateway->driver, "docker") == 0 || g_strcmp0 (gateway->driver, "podman") == 0);
+  Check *check = g_task_get_task_data (task);
+
+  check->driver = driver;
+  check->engine_over = FALSE;
+  ow_container_engine_find_async (driver, g_task_get_cancellable (task), on_engine,
+                                  g_object_ref (task));
 }
 
 static void
@@ -178,14 +251,9 @@ on_gateway (GObject      *source,
   GError *error = NULL;
 
   check->facts->gateway = ow_openshell_gateway_finish (OW_OPENSHELL (source), result, &error);
-  if (check->facts->gateway != NULL && has_engine_here (check->facts->gateway))
-    {
-      check->pending++;
-      ow_container_engine_find_async (check->facts->gateway->driver,
-                                      g_task_get_cancellable (task), on_engine,
-                                      g_object_ref (task));
-    }
+  check->gateway_over = TRUE;
   answer (task, ASKED_GATEWAY, error);
+  settle_engine (task);
 }
 
 static void
@@ -275,13 +343,14 @@ ow_openshell_check_async (GCancellable        *cancellable,
         g_task_return_error (task, ow_openshell_refuse_version (known->version));
       return;
     }
-  check->pending = 3;
+  check->pending = N_ASKED;
   ow_openshell_version_async (check->facts->openshell, cancellable, on_version,
                               g_object_ref (task));
   ow_openshell_status_async (check->facts->openshell, cancellable, on_status,
                              g_object_ref (task));
   ow_openshell_gateway_async (check->facts->openshell, cancellable, on_gateway,
                               g_object_ref (task));
+  ask_engine (task, guess_driver ());
 }
 
 OwOpenshellFacts *
