@@ -108,7 +108,7 @@ test_no_refusal (void)
     HEAD "CONFIG:BUILT [INFO] Landlock ruleset built",
     HEAD "NET:OPEN [INFO] ALLOWED x(47) -> a.example:443 [policy:openworker engine:opa]",
     "b(47) -> a.example:443 [policy:openworker engine:l7] [reason:x]",
-    "b(47) -> a.example:443 [policy:- engine:opa]", "b -> a.example:443" RULE,
+    "b(47) -> a.example:443 [policy:- engine:opa]", ("b -> a.example:443" RULE),
     "b(47) -> a.example:443 [policy:- engine:l7] [reason:x]",
   };
 
