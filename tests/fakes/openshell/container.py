@@ -71,7 +71,8 @@ def _start(spec, listener, outside, report):
     kernel.prctl(kernel.PDEATHSIG, signal.SIGKILL)
     if os.geteuid() != 0:
         _own_ids()
-    kernel.unshare(kernel.NEWNS | kernel.NEWPID | kernel.NEWIPC | kernel.NEWUTS | kernel.NEWNET)
+    kernel.own_network()
+    kernel.unshare(kernel.NEWNS | kernel.NEWPID | kernel.NEWIPC | kernel.NEWUTS)
     child = os.fork()
     if child == 0:
         _inside(spec, listener, outside, report)

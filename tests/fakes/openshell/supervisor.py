@@ -129,11 +129,9 @@ class Supervisor:
     def _network(self):
         """Commands get a network of their own, with the proxy at the other end of a wire and no
         way further."""
-        kernel.device_up("lo")
         own = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
-        kernel.unshare(kernel.NEWNET)
+        kernel.own_network()
         self.commands_network = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
-        kernel.device_up("lo")
         kernel.setns(own, kernel.NEWNET)
         kernel.veth("veth-h", "veth-s", self.commands_network)
         kernel.device_up("veth-h", proxy.ADDRESS[0])
