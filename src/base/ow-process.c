@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -29,6 +30,7 @@ G_DEFINE_FINAL_TYPE (OwProcess, ow_process, G_TYPE_OBJECT)
 
 typedef struct {
   int                  pid_fd;
+  pid_t                parent;  /* 0: the child may outlive it */
   GSpawnChildSetupFunc func;
   gpointer             data;
 } ChildSetup;
@@ -98,6 +100,9 @@ set_up_child (gpointer user_data)
   sigemptyset (&none);
   sigprocmask (SIG_SETMASK, &none, NULL);
 
+  /* Of a parent that is gone already no end is told. */
+  if (setup->parent != 0 && (prctl (PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid () != setup->parent))
+    _exit (127);
   if (write (setup->pid_fd, &pid, sizeof pid) != (ssize_t) sizeof pid)
     _exit (127);
   if (setup->func != NULL)
@@ -271,7 +276,8 @@ ow_process_spawn (const OwProcessOptions  *options,
                   GError                 **error)
 {
   g_autoptr (GSubprocess) subprocess = NULL;
-  ChildSetup setup = { -1, options->child_setup, options->child_setup_data };
+  ChildSetup setup = { -1, options->dies_with_us ? getpid () : 0, options->child_setup,
+                       options->child_setup_data };
   OwProcess *self;
   int read_fd;
   pid_t pid = 0;

@@ -3,9 +3,7 @@
 
 #include "ow-container-engine-private.h"
 
-#include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "base/ow-error.h"
@@ -95,12 +93,6 @@ on_run (GObject      *object,
   g_task_return_pointer (task, said, (GDestroyNotify) ow_container_engine_said_free);
 }
 
-static void
-die_with_parent (gpointer user_data)
-{
-  prctl (PR_SET_PDEATHSIG, SIGKILL);
-}
-
 void
 ow_container_engine_ask_async (const char          *program,
                                const char * const  *arguments,
@@ -111,7 +103,7 @@ ow_container_engine_ask_async (const char          *program,
 {
   g_autoptr (GPtrArray) argv = g_ptr_array_new ();
   g_auto (GStrv) environment = make_environment (program, socket);
-  OwProcessOptions options = { .child_setup = die_with_parent };
+  OwProcessOptions options = { .dies_with_us = TRUE };
   GTask *task = g_task_new (NULL, cancellable, callback, user_data);
 
   g_task_set_source_tag (task, ow_container_engine_ask_async);

@@ -3,11 +3,8 @@
 
 #include "ow-openshell-call-private.h"
 
-#include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/ow-error.h"
 #include "base/ow-process.h"
@@ -252,14 +249,6 @@ ow_openshell_call_task (OwOpenshell         *self,
   return task;
 }
 
-/* The command does not outlive the program: one that hangs would hang for ever. */
-static void
-die_with_parent (gpointer user_data)
-{
-  if (prctl (PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid () != GPOINTER_TO_INT (user_data))
-    _exit (127);
-}
-
 void
 ow_openshell_call_run (GTask                 *task,
                        const OwOpenshellCall *asked)
@@ -285,8 +274,8 @@ ow_openshell_call_run (GTask                 *task,
   g_ptr_array_add (argv, NULL);
   options.argv = (const char * const *) argv->pdata;
   options.envp = ow_openshell_get_environment (self);
-  options.child_setup = die_with_parent;
-  options.child_setup_data = GINT_TO_POINTER (getpid ());
+  /* One that hangs would hang for ever. */
+  options.dies_with_us = TRUE;
   if (call->progress != NULL)
     {
       options.output_func = on_output;

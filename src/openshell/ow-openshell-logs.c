@@ -3,10 +3,7 @@
 
 #include "openshell/ow-openshell-logs.h"
 
-#include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <unistd.h>
 
 #include "base/ow-process.h"
 #include "base/ow-source.h"
@@ -227,22 +224,13 @@ read_on (OwOpenshellLogs *self,
                                    weak);
 }
 
-/* It would follow for ever what nobody reads. */
-static void
-die_with_parent (gpointer user_data)
-{
-  if (prctl (PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid () != GPOINTER_TO_INT (user_data))
-    _exit (127);
-}
-
 static void
 start (OwOpenshellLogs *self)
 {
   const char *argv[] = { ow_openshell_get_program (self->openshell), "logs", self->name, "--tail",
                          "-n", TAIL_LINES, "--source", "sandbox", NULL };
-  OwProcessOptions options = { .argv = argv, .stdout_pipe = TRUE,
-                               .child_setup = die_with_parent,
-                               .child_setup_data = GINT_TO_POINTER (getpid ()),
+  /* It would follow for ever what nobody reads. */
+  OwProcessOptions options = { .argv = argv, .stdout_pipe = TRUE, .dies_with_us = TRUE,
                                .envp = ow_openshell_get_environment (self->openshell) };
 
   self->process = ow_process_spawn (&options, NULL);

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <gio/gunixoutputstream.h>
@@ -271,14 +270,6 @@ ow_channel_stream_watch_terminal (OwChannelStream *self)
   g_source_attach (self->terminal, g_main_context_get_thread_default ());
 }
 
-/* A command that is not told that its terminal is gone would stay until the inside lets it go. */
-static void
-die_with_parent (gpointer user_data)
-{
-  if (prctl (PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid () != GPOINTER_TO_INT (user_data))
-    _exit (127);
-}
-
 gboolean
 ow_channel_stream_open (OwChannelStream    *self,
                         const char * const *argv,
@@ -291,7 +282,9 @@ ow_channel_stream_open (OwChannelStream    *self,
   OwProcessOptions options = {
     .argv = argv, .envp = envp, .stdin_pipe = !terminal, .stdout_pipe = TRUE,
     .stderr_pipe = TRUE, .fds = &slave, .target_fds = &target, .n_fds = terminal ? 1 : 0,
-    .child_setup = die_with_parent, .child_setup_data = GINT_TO_POINTER (getpid ()),
+    /* A command that is not told that its terminal is gone would stay until the inside lets it
+     * go. */
+    .dies_with_us = TRUE,
   };
 
   g_return_val_if_fail (self->process == NULL && !self->closed, FALSE);

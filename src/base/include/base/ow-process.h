@@ -32,6 +32,7 @@ typedef struct {
                                     * number that target_fds gives; duplicated, not taken */
   const int          *target_fds;
   guint               n_fds;
+  gboolean            dies_with_us; /* killed when this program ends, in whatever way */
   /* Runs in the child between fork and exec: async-signal-safe calls only. */
   GSpawnChildSetupFunc child_setup;
   gpointer             child_setup_data;
