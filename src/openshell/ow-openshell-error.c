@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: The OpenWorker authors */
 
-#include "openshell/ow-openshell-error.h"
+#include "openshell/ow-openshell.h"
 
 #include <gio/gio.h>
 
 G_DEFINE_QUARK (ow - openshell - error - quark, ow_openshell_error)
 
-#define NEXT_CHECK "Run `openworker doctor`."
+#define NEXT_CHECK   "Run `openworker doctor`."
+#define NEXT_INSTALL "Install OpenShell " OW_OPENSHELL_VERSION "."
 
 static const struct {
   const char *word;
@@ -17,11 +18,11 @@ static const struct {
   [OW_OPENSHELL_FAULT_NONE] = { "none", "nothing is wrong", "Nothing has to be done." },
   [OW_OPENSHELL_FAULT_NOT_INSTALLED] = {
     "not-installed", "the command openshell is not there or cannot be run",
-    "Install OpenShell 0.0.116."
+    NEXT_INSTALL
   },
   [OW_OPENSHELL_FAULT_OTHER_VERSION] = {
     "other-version", "OpenShell is not the release that was tested",
-    "Install OpenShell 0.0.116."
+    NEXT_INSTALL
   },
   [OW_OPENSHELL_FAULT_GATEWAY_DOWN] = {
     "gateway-down", "the OpenShell gateway does not answer or the connection to it broke",
@@ -102,7 +103,7 @@ static const struct {
   },
   [OW_OPENSHELL_FAULT_UNREADABLE] = {
     "unreadable", "openshell answered what this program cannot read",
-    "Install OpenShell 0.0.116."
+    NEXT_INSTALL
   },
   [OW_OPENSHELL_FAULT_OTHER] = {
     "other", "openshell failed", "Look at the gateway with `openshell status`."

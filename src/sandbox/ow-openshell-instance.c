@@ -7,6 +7,7 @@
 
 #include "base/ow-error.h"
 #include "base/ow-state.h"
+#include "openshell/ow-openshell-names.h"
 #include "ow-openshell-explain-private.h"
 #include "ow-openshell-policy-private.h"
 #include "ow-openshell-refuse-private.h"
@@ -21,8 +22,6 @@
 #define PATIENCE_VARIABLE "OPENWORKER_SANDBOX_PATIENCE"
 #define PATIENCE_S        60
 #define PATIENCE_MAX_S    3600
-/* Of one command's stdin: the client reads 4 MiB and the gateway takes a message of 1 MiB. */
-#define ONCE_BYTES    1000000
 
 struct _OwOpenshellInstance {
   GObject parent_instance;
@@ -358,7 +357,7 @@ make_attach (OwOpenshell *openshell,
   attach->argv = ow_openshell_stream_argv (openshell, name, stream);
   attach->once_argv = ow_openshell_once_argv (openshell, name, once);
   attach->envp = g_strdupv ((char **) ow_openshell_get_environment (openshell));
-  attach->once_bytes = ONCE_BYTES;
+  attach->once_bytes = OW_OPENSHELL_STDIN_BYTES;
   attach->terminal = TRUE;
   attach->keep_alive_ms = KEEP_ALIVE_MS;
   attach->patience_ms = get_patience_ms ();
