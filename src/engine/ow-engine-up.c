@@ -10,6 +10,7 @@
 #include "base/ow-file.h"
 #include "base/ow-owner.h"
 #include "base/ow-paths.h"
+#include "base/ow-program.h"
 #include "sandbox/ow-sandbox-provider.h"
 
 /* A session that brought its engine down this often in a row is left alone. */
@@ -255,7 +256,7 @@ on_choice_checked (GObject      *source,
   OwLocalEngine *self = g_task_get_source_object (task);
   guint index = GPOINTER_TO_UINT (g_task_get_task_data (task));
   g_autoptr (GError) error = NULL;
-  g_autofree char *openshell = g_find_program_in_path ("openshell");
+  g_autofree char *openshell = ow_program_find ("openshell");
 
   if (ow_sandbox_provider_check_finish (OW_SANDBOX_PROVIDER (source), result, &error))
     {

@@ -7,6 +7,7 @@
 
 #include "base/ow-error.h"
 #include "base/ow-paths.h"
+#include "base/ow-program.h"
 #include "config/ow-config.h"
 #include "ow-openshell-refuse-private.h"
 
@@ -150,7 +151,7 @@ has_engine_here (const OwOpenshellGateway *gateway)
 static const char *
 guess_driver (void)
 {
-  g_autofree char *docker = g_find_program_in_path ("docker");
+  g_autofree char *docker = ow_program_find ("docker");
 
   return docker != NULL ? "docker" : "podman";
 }
@@ -325,6 +326,7 @@ ow_openshell_check_async (GCancellable        *cancellable,
   GError *error = NULL;
 
   g_task_set_source_tag (task, ow_openshell_check_async);
+  g_task_set_check_cancellable (task, FALSE);
   g_task_set_task_data (task, check, check_free);
   if (!prepare (check, &error))
     {
@@ -333,9 +335,7 @@ ow_openshell_check_async (GCancellable        *cancellable,
     }
   if (is_known (check))
     {
-      g_autofree char *version = g_strdup (known->version);
-
-      check->facts->version = g_steal_pointer (&version);
+      check->facts->version = g_strdup (known->version);
       if (is_tested (check))
         g_task_return_pointer (task, ow_openshell_facts_ref (known),
                                (GDestroyNotify) ow_openshell_facts_unref);

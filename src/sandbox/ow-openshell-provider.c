@@ -40,6 +40,7 @@ check_async (OwSandboxProvider  *provider,
   g_autoptr (GTask) task = g_task_new (provider, cancellable, callback, user_data);
 
   g_task_set_source_tag (task, check_async);
+  g_task_set_check_cancellable (task, FALSE);
   ow_openshell_check_async (cancellable, on_checked, g_steal_pointer (&task));
 }
 
