@@ -121,6 +121,10 @@ ow_sandbox_on_lost (OwChannel  *channel,
 {
   OwSandbox *self = user_data;
 
+  /* What was proven does not hold any more, while the rest of the start is waited for. */
+  if (self->state == OW_SANDBOX_STARTING && self->proven && self->unproven == NULL)
+    ow_error_set (&self->unproven, OW_ERROR_FAILED, "The sandbox's runner cannot be used", reason,
+                  NULL);
   if (self->state != OW_SANDBOX_UP)
     return;
   self->state = OW_SANDBOX_LOST;
@@ -520,8 +524,9 @@ ow_sandbox_allowed (GObject      *source,
   if (ow_sandbox_instance_allow_finish (OW_SANDBOX_INSTANCE (source), result, &error))
     {
       /* The next wall of this session has it from the start. */
-      if (self->hosts != NULL)
-        g_ptr_array_add (self->hosts, ow_host_new (host->host, host->port));
+      if (self->hosts == NULL)
+        self->hosts = g_ptr_array_new_with_free_func ((GDestroyNotify) ow_host_free);
+      g_ptr_array_add (self->hosts, ow_host_new (host->host, host->port));
       g_task_return_boolean (task, TRUE);
     }
   else
