@@ -169,9 +169,7 @@ count_logged (json_t *refused,
 
       if (host == NULL)
         continue;
-      if (entry == NULL)
-        count_refused (refused, host, NULL);
-      else if (g_hash_table_contains (counted, host))
+      if (entry == NULL || g_hash_table_contains (counted, host))
         count_refused (refused, host, NULL);
       g_hash_table_add (counted, g_steal_pointer (&host));
     }

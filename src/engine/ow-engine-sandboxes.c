@@ -305,20 +305,22 @@ delete_item (OwLocalEngine *self,
              json_t        *item,
              GTask         *task)
 {
-  const char *id = ow_json_get_string (item, "id", NULL);
+  /* One that only the gateway knows of has a name and no id. */
+  const char *id = ow_json_get_string (item, "id", ow_json_get_string (item, "name", "?"));
   OwEngineWork *work = g_hash_table_lookup (self->sessions,
                                             ow_json_get_string (item, "session", ""));
   GError *error = NULL;
 
-  if (work != NULL)
-    {
-      end_session (work, item, task);
-      return;
-    }
-  if (id != NULL && strcmp (ow_json_get_string (item, "state", ""), "left over") == 0)
+  /* Its session may have gone on in another one since. */
+  if (strcmp (ow_json_get_string (item, "state", ""), "left over") == 0)
     {
       g_object_set_data_full (G_OBJECT (task), "id", g_strdup (id), g_free);
       ow_sandbox_list_reap_async (g_task_get_cancellable (task), on_deleted, g_object_ref (task));
+      return;
+    }
+  if (work != NULL)
+    {
+      end_session (work, item, task);
       return;
     }
   ow_error_setf (&error, OW_ERROR_REFUSED, "End that one, or stop what it does there.",
