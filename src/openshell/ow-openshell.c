@@ -130,10 +130,10 @@ void
 ow_openshell_pin_gateway (OwOpenshell *self,
                           const char  *name)
 {
-  if (name[0] == '\0' || g_environ_getenv (self->environment, GATEWAY) != NULL ||
-      g_environ_getenv (self->environment, GATEWAY "_ENDPOINT") != NULL)
+  if (name[0] == '\0' || g_environ_getenv (self->environment, GATEWAY "_ENDPOINT") != NULL)
     return;
   self->environment = g_environ_setenv (self->environment, GATEWAY, name, TRUE);
+  g_free (self->pinned);
   self->pinned = g_strdup (name);
 }
 

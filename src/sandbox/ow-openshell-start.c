@@ -66,6 +66,7 @@ make_entry (const Start *start,
   OwRegistryEntry entry = {
     .id = plan->id, .session = plan->session, .provider = (char *) OW_REAPER_REMOTE,
     .home = plan->home, .run_dir = plan->run_dir, .image = (char *) image,
+    .gateway = (char *) ow_openshell_get_pinned (start->facts->openshell),
   };
 
   return entry;

@@ -385,6 +385,32 @@ list_sandboxes (GTask *task)
                            g_object_ref (task));
 }
 
+/* A gateway says of another's sandbox that there is none, so each is asked for its own only. Where
+ * several have some, one of them is asked now. */
+static void
+choose_gateway (Reap *reap)
+{
+  const char *chosen = NULL;
+
+  for (guint i = 0; i < reap->dead->len; i++)
+    {
+      Dead *dead = g_ptr_array_index (reap->dead, i);
+      const char *gateway = dead->record.entry.gateway;
+      GError *error = NULL;
+
+      if (gateway == NULL)
+        continue;
+      if (chosen == NULL)
+        ow_openshell_pin_gateway (reap->openshell, chosen = gateway);
+      if (g_strcmp0 (ow_openshell_get_pinned (reap->openshell), gateway) == 0)
+        continue;
+      dead->failed = TRUE;
+      ow_error_setf (&error, OW_ERROR_FAILED, NULL,
+                     "a sandbox is at another gateway of OpenShell, %.60s", gateway);
+      note_failure (reap, error);
+    }
+}
+
 /* Also from within the end of another, so nothing here may end it twice. */
 static void
 begin (GTask *task)
@@ -404,6 +430,7 @@ begin (GTask *task)
     reap->openshell = ow_openshell_find (&error);
   if (reap->openshell != NULL)
     {
+      choose_gateway (reap);
       list_sandboxes (task);
       return;
     }

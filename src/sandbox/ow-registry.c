@@ -153,6 +153,11 @@ entry_to_text (const OwRegistryEntry *entry,
       members++;
       json_object_set_new (json, "image", json_string (entry->image));
     }
+  if (entry->gateway != NULL)
+    {
+      members++;
+      json_object_set_new (json, "gateway", json_string (entry->gateway));
+    }
   if (abandoned)
     {
       members++;
@@ -240,6 +245,7 @@ ow_registry_record_clear (OwRegistryRecord *record)
   g_free (record->entry.home);
   g_free (record->entry.run_dir);
   g_free (record->entry.image);
+  g_free (record->entry.gateway);
   g_free (record->boot_id);
   memset (record, 0, sizeof *record);
 }
@@ -295,6 +301,7 @@ ow_registry_read (const char       *id,
   record->entry.home = g_strdup (ow_json_get_string (json, "home", NULL));
   record->entry.run_dir = g_strdup (ow_json_get_string (json, "run_dir", NULL));
   record->entry.image = g_strdup (ow_json_get_string (json, "image", NULL));
+  record->entry.gateway = g_strdup (ow_json_get_string (json, "gateway", NULL));
   record->boot_id = g_strdup (ow_json_get_string (json, "boot_id", ""));
   record->abandoned = ow_json_get_bool (json, "abandoned", FALSE) != 0;
   record->entry.main_pid = (GPid) CLAMP (ow_json_get_int (json, "main_pid", 0), 0, G_MAXINT);

@@ -4,6 +4,8 @@
 would run outside, and refused hosts that are hidden or misnamed (REQ-W03, REQ-N02; holes S08, S14)."""
 
 import os
+import signal
+import subprocess
 
 import pytest
 from conftest import wait_until
@@ -193,3 +195,31 @@ def test_A43_another_gateway_is_chosen_meanwhile(engine, account, workspace, ope
         assert openshell.containers() == {} and other.containers() == {}
         assert list(workspace.private_homes.iterdir()) == []
         openshell.register()
+
+
+def test_S21_A43_reaped_at_the_gateway_that_has_it(account, workspace, openworker, openshell):
+    """Killed, and the account is turned to another gateway before the next start: that one's "no such sandbox"
+    is no news of it. Both gateways are asked, each for its own."""
+    def killed():
+        process = account.popen(
+            [openworker, "sandbox", "exec", "--provider", "openshell", "--folder", workspace.folder, "--", "sh", "-c",
+             "touch begun; sleep 300"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_begun(workspace)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        (workspace.folder / "begun").unlink()
+
+    with OpenshellSim(account, state=workspace.path / "openshell/other", name="other") as other:
+        openshell.register()
+        killed()
+        other.register()
+        openshell.kill()
+        done = account.run([openworker, "sandbox", "reap"])
+        assert done.returncode == 1 and "Kept" in done.stdout and "Removed" not in done.stdout, done.stdout
+        assert len(list(workspace.private_homes.iterdir())) == 1
+        # The other one is used meanwhile.
+        assert exec_in(account, openworker, workspace, "true").returncode == 0
+        openshell.start()
+        wait_until(lambda: account.run([openworker, "sandbox", "reap"]).returncode == 0, 30, "the end of it")
+        assert openshell.containers() == {} and other.containers() == {}
+        assert list(workspace.private_homes.iterdir()) == []

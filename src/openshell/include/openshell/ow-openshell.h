@@ -29,8 +29,8 @@ const char         *ow_openshell_get_program  (OwOpenshell *self);
  * process, no proxy, no colours, LC_ALL=C.UTF-8. Borrowed. */
 const char * const *ow_openshell_get_environment (OwOpenshell *self);
 /* From now on every call is for the gateway @name, also when the person chooses another one for
- * the account meanwhile. Nothing changes where OPENSHELL_GATEWAY or OPENSHELL_GATEWAY_ENDPOINT
- * says already which one it is, or where @name is empty. */
+ * the account meanwhile. Nothing changes where OPENSHELL_GATEWAY_ENDPOINT says already which one
+ * it is, or where @name is empty. */
 void                ow_openshell_pin_gateway  (OwOpenshell *self, const char *name);
 /* (nullable): the name that calls are pinned to. Borrowed. */
 const char         *ow_openshell_get_pinned   (OwOpenshell *self);
@@ -147,7 +147,7 @@ void     ow_openshell_exec_async  (OwOpenshell *self, const char *name,
 gboolean ow_openshell_exec_finish (OwOpenshell *self, GAsyncResult *result, int *status,
                                    GBytes **output, GError **error);
 /* The whole argument vector of a live stream (stdin must be a terminal) and of a one-shot call
- * that reads stdin to its end (at most 4 MiB). (transfer full) Pure. */
+ * that reads stdin to its end (at most OW_OPENSHELL_STDIN_BYTES). (transfer full) Pure. */
 char **ow_openshell_stream_argv (OwOpenshell *self, const char *name,
                                  const char * const *command);
 char **ow_openshell_once_argv   (OwOpenshell *self, const char *name,

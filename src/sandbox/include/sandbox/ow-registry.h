@@ -17,6 +17,7 @@ typedef struct {
   char  *home;      /* (owned) private home */
   char  *run_dir;   /* (owned) */
   char  *image;     /* (owned) (nullable) what it is made from, where there is such a thing */
+  char  *gateway;   /* (owned) (nullable) of OpenShell, the name of the one that has it */
   GPid   main_pid;  /* the provider's main process, 0 before it is there */
   guint64 main_start; /* its start time, clock ticks since boot */
 } OwRegistryEntry;
