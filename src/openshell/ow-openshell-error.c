@@ -7,7 +7,6 @@
 
 G_DEFINE_QUARK (ow - openshell - error - quark, ow_openshell_error)
 
-#define NEXT_CHECK   "Run `openworker doctor`."
 #define NEXT_INSTALL "Install OpenShell " OW_OPENSHELL_VERSION "."
 
 static const struct {
@@ -79,7 +78,8 @@ static const struct {
     "main-exited", "the tool runner in the sandbox ended", "Start the session again."
   },
   [OW_OPENSHELL_FAULT_INVALID] = {
-    "invalid", "an argument is outside what OpenShell takes", NEXT_CHECK
+    "invalid", "an argument is outside what OpenShell takes",
+    "Look for the cause with `openworker sandbox prove --provider openshell`."
   },
   [OW_OPENSHELL_FAULT_NAME_TAKEN] = {
     "name-taken", "a sandbox of that name is there", "Start the session again."

@@ -9,6 +9,11 @@
 #define OW_OPENSHELL_RUNNER_DIR "/opt/openworker"
 #define OW_OPENSHELL_RUNNER     OW_OPENSHELL_RUNNER_DIR "/openworker-runner"
 
+/* What every sandbox may read, and write, besides its own folders; NULL at the end. Source:
+ * docs/openshell-contract.md, "The policy". */
+extern const char * const ow_openshell_policy_read_only[];
+extern const char * const ow_openshell_policy_read_write[];
+
 /* The policy of one sandbox, YAML of version 1, for `openshell sandbox create --policy`
  * (docs/openshell-contract.md, "The policy"): folders of @plan, its private home, its account,
  * its hosts. Landlock is demanded, never tried. (transfer full) Pure.

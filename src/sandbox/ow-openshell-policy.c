@@ -19,15 +19,13 @@
 #define CHOOSE   "Choose another folder, or give --provider bubblewrap."
 #define PROVIDER "Give --provider bubblewrap."
 
-/* What every sandbox may read and write besides its own folders. Source:
- * docs/openshell-contract.md, "The policy". */
-static const char * const base_read_only[] = {
+const char * const ow_openshell_policy_read_only[] = {
   "/usr", "/lib", "/etc", "/proc", "/dev/urandom", "/var/log", "/sandbox",
-  OW_OPENSHELL_RUNNER_DIR,
+  OW_OPENSHELL_RUNNER_DIR, NULL,
 };
 
-static const char * const base_read_write[] = {
-  "/tmp", "/dev/null", "/dev/pts",
+const char * const ow_openshell_policy_read_write[] = {
+  "/tmp", "/dev/null", "/dev/pts", NULL,
 };
 
 /* OpenShell's own places: nothing can be mounted over, in or around them. */
@@ -281,10 +279,10 @@ collect_paths (const OwSandboxPlan *plan,
                GPtrArray           *read_write,
                GError             **error)
 {
-  for (gsize i = 0; i < G_N_ELEMENTS (base_read_only); i++)
-    add_path (read_only, base_read_only[i]);
-  for (gsize i = 0; i < G_N_ELEMENTS (base_read_write); i++)
-    add_path (read_write, base_read_write[i]);
+  for (guint i = 0; ow_openshell_policy_read_only[i] != NULL; i++)
+    add_path (read_only, ow_openshell_policy_read_only[i]);
+  for (guint i = 0; ow_openshell_policy_read_write[i] != NULL; i++)
+    add_path (read_write, ow_openshell_policy_read_write[i]);
   if (!ow_openshell_policy_check_path (plan->home, error))
     return FALSE;
   add_path (read_write, plan->home);
@@ -301,8 +299,9 @@ collect_paths (const OwSandboxPlan *plan,
   ow_error_setf (error, OW_ERROR_REFUSED, "Give fewer folders, or one that holds them.",
                  "The session cannot be started: it has %u folders, and a sandbox of OpenShell "
                  "takes %u", plan->folders->len,
-                 (guint) (OW_OPENSHELL_POLICY_PATHS - G_N_ELEMENTS (base_read_only) -
-                          G_N_ELEMENTS (base_read_write) - 1));
+                 OW_OPENSHELL_POLICY_PATHS -
+                 g_strv_length ((char **) ow_openshell_policy_read_only) -
+                 g_strv_length ((char **) ow_openshell_policy_read_write) - 1);
   return FALSE;
 }
 

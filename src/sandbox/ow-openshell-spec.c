@@ -37,13 +37,6 @@ ow_openshell_words_free (OwOpenshellWords *words)
 char **
 ow_openshell_words_command (const OwSandboxPlan *plan)
 {
-  static const char * const landlock[] = {
-    "--landlock", "--landlock-list", "/",
-    "--landlock-ro", "/usr", "--landlock-ro", "/lib", "--landlock-ro", "/etc",
-    "--landlock-ro", "/proc", "--landlock-ro", "/dev/urandom", "--landlock-ro", "/var/log",
-    "--landlock-ro", "/sandbox", "--landlock-ro", OW_OPENSHELL_RUNNER_DIR,
-    "--landlock-rw", "/tmp", "--landlock-rw", "/dev/null", "--landlock-rw", "/dev/pts",
-  };
   g_autoptr (GStrvBuilder) command = g_strv_builder_new ();
 
   g_strv_builder_add_many (command, OW_OPENSHELL_RUNNER, "serve", "--socket", OW_OPENSHELL_SOCKET,
@@ -55,8 +48,11 @@ ow_openshell_words_command (const OwSandboxPlan *plan)
       g_strv_builder_add_many (command, folder->read_only ? "--folder-ro" : "--folder",
                                folder->path, NULL);
     }
-  for (gsize i = 0; i < G_N_ELEMENTS (landlock); i++)
-    g_strv_builder_add (command, landlock[i]);
+  g_strv_builder_add_many (command, "--landlock", "--landlock-list", "/", NULL);
+  for (guint i = 0; ow_openshell_policy_read_only[i] != NULL; i++)
+    g_strv_builder_add_many (command, "--landlock-ro", ow_openshell_policy_read_only[i], NULL);
+  for (guint i = 0; ow_openshell_policy_read_write[i] != NULL; i++)
+    g_strv_builder_add_many (command, "--landlock-rw", ow_openshell_policy_read_write[i], NULL);
   g_strv_builder_add_many (command, "--landlock-rw", plan->home, NULL);
   for (guint i = 0; i < plan->folders->len; i++)
     {
