@@ -125,6 +125,17 @@ def test_S21_one_without_an_entry_is_listed_and_reaped(account, workspace, openw
     assert names(openshell) == []
 
 
+def test_S21_one_without_an_entry_is_deleted_by_its_name(account, workspace, openworker, openshell, ordinary_ids):
+    killed(account, workspace, openworker)
+    foreign(openshell, account, workspace, ordinary_ids)
+    for path in (workspace.state / "registry").glob("*.json"):
+        path.unlink()
+    (orphan,) = lines(account, openworker, "sandbox", "list")
+    done = account.run([openworker, "sandbox", "delete", orphan["name"], "--yes"])
+    assert done.returncode == 0 and orphan["name"] in done.stdout, done.stderr
+    assert names(openshell) == ["ow-0123456789ab"]
+
+
 def test_N02_allowed_host_stays_allowed_with_other_folders(account, engine, workspace, openshell):
     """REQ-N02, REQ-W07: by the person, for the session; recorded, told, and kept over a new sandbox."""
     ask, other = ASK.format("wanted.example"), workspace.path / "other"
