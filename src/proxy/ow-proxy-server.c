@@ -209,6 +209,29 @@ prepare (Server        *self,
   return wake <= now ? 0 : wake - now > 60000 ? 60000 : (int) (wake - now);
 }
 
+/* Before the bytes that follow from them: a session may end on a refusal's answer, and whoever
+ * has that answer finds its decision told. */
+static void
+write_decisions (Server *self,
+                 short   events)
+{
+  struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT, .revents = events };
+
+  while (out.revents != 0)
+    {
+      /* Decisions that nobody will see must not be made. */
+      if ((out.revents & (POLLERR | POLLHUP | POLLNVAL)) ||
+          !ow_proxy_report_write (self->context.report))
+        {
+          fail (self, "Nobody reads the decisions any more.");
+          return;
+        }
+      out.revents = 0;
+      if (ow_proxy_report_wants_to_write (self->context.report))
+        poll (&out, 1, 0);
+    }
+}
+
 static void
 handle (Server              *self,
         const struct pollfd *polled,
@@ -216,6 +239,7 @@ handle (Server              *self,
 {
   size_t n_polled = self->n_connections;
 
+  write_decisions (self, polled[POLL_STDOUT].revents);
   for (size_t i = 0; i < n_polled; i++)
     ow_proxy_connection_handle (self->connections[i], &polled[POLL_FIRST_CONNECTION + 2 * i], now);
   if (polled[POLL_RESOLVER].revents != 0)
@@ -224,10 +248,6 @@ handle (Server              *self,
     accept_client (self, now);
   if (polled[POLL_STDIN].revents != 0)
     read_stdin (self);
-  /* Decisions that nobody will see must not be made. */
-  if ((polled[POLL_STDOUT].revents & (POLLERR | POLLHUP | POLLNVAL)) ||
-      ((polled[POLL_STDOUT].revents & POLLOUT) && !ow_proxy_report_write (self->context.report)))
-    fail (self, "Nobody reads the decisions any more.");
   drop_finished (self, now);
 }
 

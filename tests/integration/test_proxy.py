@@ -454,6 +454,26 @@ def inside_parent_dies(inside):
     assert time.monotonic() < deadline
 
 
+def inside_told_first(inside):
+    """Decisions are out before the answers that follow from them, however slow that is, so a
+    session that ends on a refusal has it in its record."""
+    inside.process = subprocess.Popen(
+        ["strace", "-qq", "-o", "/dev/null", "-e", "trace=write",
+         "-e", "inject=write:delay_enter=300000", inside.program, "--socket", str(inside.path)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    inside.send_list(["good.test:443"])
+    assert inside.process.stdout.readline() == b"ready\n"
+    os.set_blocking(inside.process.stdout.fileno(), False)
+    said = b""
+    clients = [inside.connect() for _ in range(3)]
+    for client in clients:
+        client.sendall(b"CONNECT evil.test:443 HTTP/1.1\r\nHost: evil.test:443\r\n\r\n")
+    for told, client in enumerate(clients, 1):
+        assert client.recv(4096).startswith(b"HTTP/1.1 403 ")
+        said += inside.process.stdout.read() or b""
+        assert said.count(b"\n") >= told, said
+
+
 TESTS = {name.removeprefix("inside_"): function for name, function in list(globals().items())
          if name.startswith("inside_")}
 
