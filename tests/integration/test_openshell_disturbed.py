@@ -45,6 +45,10 @@ def lines(workspace):
 
 # ---- what is done
 
+def parent_of(pid):
+    return int(Path("/proc", str(pid), "stat").read_text().rsplit(")", 1)[1].split()[1])
+
+
 class Disturbed:
     """One session, and the hands that disturb it."""
 
@@ -168,7 +172,10 @@ class Disturbed:
         self.kill_member(r"runner attach ")
 
     def do_runner(self):
-        self.kill_member(r"runner serve ")
+        """The runner itself, and not its child that waits for the next file tool."""
+        pids = wait_until(lambda: self.members(r"runner serve "), 10, "the runner")
+        [runner] = [pid for pid in pids if parent_of(pid) not in pids]
+        os.kill(runner, signal.SIGKILL)
 
     def do_shell(self):
         self.kill_member(r"(^|/)bash\b(?!.*runner)")
@@ -284,6 +291,7 @@ def check_told(hand, point, status, events, ends):
         told = any(LOST in str(request.messages) for request in hand.server.requests)
         lost = [event for event in ends.values() if event["outcome"] == "interrupted" or event.get("state_lost")]
         assert told == bool(lost), ends
+        assert what != "runner", "the runner was killed, and nothing came of it"
         return
     cause = CAUSES.get(what, ON_ITS_WAY) if when != "delete" else NOT_ENDED
     if when == "create" and status == 69:
