@@ -10,6 +10,6 @@
  * "Sessions on this machine are refused: …" with the cause, or @failure where there is no more to
  * be said. The thread of the engine. */
 void    ow_openshell_explain_async  (OwOpenshellFacts *facts, const char *name,
-                                     const GError *failure,
+                                     const GError *failure, GCancellable *cancellable,
                                      GAsyncReadyCallback callback, gpointer user_data);
 GError *ow_openshell_explain_finish (GAsyncResult *result);

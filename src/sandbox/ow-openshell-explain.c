@@ -78,7 +78,8 @@ on_tried (GObject      *source,
   if (!ow_openshell_exec_finish (OW_OPENSHELL (source), result, &status, NULL, &error))
     {
       /* Its phase says Ready, and nothing is there to run a command in. */
-      g_task_return_error (task, ow_openshell_refuse_phantom (error));
+      g_task_return_error (task, g_error_matches (error, OW_ERROR, OW_ERROR_INTERRUPTED)
+                           ? error : ow_openshell_refuse_phantom (error));
       return;
     }
   if (status != 0)
@@ -118,26 +119,28 @@ on_seen (GObject      *source,
       finish_with (task, why);
       return;
     }
-  ow_openshell_exec_async (explain->facts->openshell, explain->name, nothing, NOTHING_MS, NULL,
-                           on_tried, g_object_ref (task));
+  ow_openshell_exec_async (explain->facts->openshell, explain->name, nothing, NOTHING_MS,
+                           g_task_get_cancellable (task), on_tried, g_object_ref (task));
 }
 
 void
 ow_openshell_explain_async (OwOpenshellFacts    *facts,
                             const char          *name,
                             const GError        *failure,
+                            GCancellable        *cancellable,
                             GAsyncReadyCallback  callback,
                             gpointer             user_data)
 {
-  g_autoptr (GTask) task = g_task_new (NULL, NULL, callback, user_data);
+  g_autoptr (GTask) task = g_task_new (NULL, cancellable, callback, user_data);
   Explain *explain = g_new0 (Explain, 1);
 
   g_task_set_source_tag (task, ow_openshell_explain_async);
+  g_task_set_check_cancellable (task, FALSE);
   explain->facts = ow_openshell_facts_ref (facts);
   explain->name = g_strdup (name);
   explain->failure = g_error_copy (failure);
   g_task_set_task_data (task, explain, explain_free);
-  ow_openshell_get_async (facts->openshell, name, NULL, on_seen, g_steal_pointer (&task));
+  ow_openshell_get_async (facts->openshell, name, cancellable, on_seen, g_steal_pointer (&task));
 }
 
 GError *

@@ -217,14 +217,16 @@ on_explained (GObject      *source,
 static void
 explain_async (OwSandboxInstance  *instance,
                const GError       *failure,
+               GCancellable       *cancellable,
                GAsyncReadyCallback callback,
                gpointer            user_data)
 {
   OwOpenshellInstance *self = OW_OPENSHELL_INSTANCE (instance);
-  g_autoptr (GTask) task = g_task_new (self, NULL, callback, user_data);
+  g_autoptr (GTask) task = g_task_new (self, cancellable, callback, user_data);
 
   g_task_set_source_tag (task, explain_async);
-  ow_openshell_explain_async (self->facts, self->name, failure, on_explained,
+  g_task_set_check_cancellable (task, FALSE);
+  ow_openshell_explain_async (self->facts, self->name, failure, cancellable, on_explained,
                               g_steal_pointer (&task));
 }
 

@@ -87,13 +87,15 @@ ow_sandbox_instance_verify_finish (OwSandboxInstance *self,
 void
 ow_sandbox_instance_explain_async (OwSandboxInstance  *self,
                                    const GError       *failure,
+                                   GCancellable       *cancellable,
                                    GAsyncReadyCallback callback,
                                    gpointer            user_data)
 {
   g_return_if_fail (OW_IS_SANDBOX_INSTANCE (self));
 
   if (OW_SANDBOX_INSTANCE_GET_IFACE (self)->explain_async != NULL)
-    OW_SANDBOX_INSTANCE_GET_IFACE (self)->explain_async (self, failure, callback, user_data);
+    OW_SANDBOX_INSTANCE_GET_IFACE (self)->explain_async (self, failure, cancellable, callback,
+                                                         user_data);
   else
     g_task_report_error (self, callback, user_data, ow_sandbox_instance_explain_async,
                          g_error_copy (failure));

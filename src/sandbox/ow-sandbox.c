@@ -207,8 +207,8 @@ ow_sandbox_refuse (OwSandbox *self)
   if (unverified != NULL)
     ow_sandbox_fail (self, g_steal_pointer (&unverified));
   else
-    ow_sandbox_instance_explain_async (self->instance, unproven, ow_sandbox_explained,
-                                       g_object_ref (self));
+    ow_sandbox_instance_explain_async (self->instance, unproven, self->cancellable,
+                                       ow_sandbox_explained, g_object_ref (self));
 }
 
 /* The wall is used when both are through: what was proven through the channel, and what its

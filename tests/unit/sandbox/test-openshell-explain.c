@@ -33,7 +33,7 @@ explain (gboolean      selinux,
   facts->refs = 1;
   facts->openshell = g_object_ref (fake->openshell);
   facts->selinux = selinux;
-  ow_openshell_explain_async (facts, NAME, failure, fake_command_keep, &result);
+  ow_openshell_explain_async (facts, NAME, failure, NULL, fake_command_keep, &result);
   fake_command_wait (&result);
   return ow_openshell_explain_finish (result);
 }

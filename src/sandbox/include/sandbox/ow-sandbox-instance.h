@@ -31,6 +31,7 @@ struct _OwSandboxInstanceInterface {
   /* Optional: why the channel or a proof failed with @failure; always gives an error, which is
    * @failure where there is no more to be said. */
   void     (*explain_async) (OwSandboxInstance *self, const GError *failure,
+                             GCancellable *cancellable,
                              GAsyncReadyCallback callback, gpointer user_data);
   GError  *(*explain_finish) (OwSandboxInstance *self, GAsyncResult *result);
   /* Optional: why the runner was not reached, from what the relay said of the attempt to reach it
@@ -55,6 +56,7 @@ gboolean ow_sandbox_instance_verify_finish (OwSandboxInstance *self, GAsyncResul
                                             GError **error);
 /* (transfer full) the result. */
 void     ow_sandbox_instance_explain_async (OwSandboxInstance *self, const GError *failure,
+                                            GCancellable *cancellable,
                                             GAsyncReadyCallback callback, gpointer user_data);
 GError  *ow_sandbox_instance_explain_finish (OwSandboxInstance *self, GAsyncResult *result);
 /* (transfer full) (nullable) */
