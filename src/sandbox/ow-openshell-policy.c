@@ -9,6 +9,7 @@
 #include "base/ow-error.h"
 #include "base/ow-text.h"
 #include "openshell/ow-openshell-names.h"
+#include "ow-mount-table-private.h"
 
 #define VERSION  "1"
 #define RULE_KEY "openworker"
@@ -59,15 +60,6 @@ refuse_path (const char *path,
 }
 
 static gboolean
-contains (const char *parent,
-          const char *path)
-{
-  gsize length = strlen (parent);
-
-  return strncmp (parent, path, length) == 0 && (path[length] == '/' || path[length] == '\0');
-}
-
-static gboolean
 has_control (const char *path)
 {
   for (const char *p = path; *p != '\0'; p = g_utf8_next_char (p))
@@ -104,7 +96,7 @@ ow_openshell_policy_check_path (const char *path,
   if (has_space_around (path))
     return refuse_path (path, "its name ends with white space", error);
   for (gsize i = 0; i < G_N_ELEMENTS (reserved); i++)
-    if (contains (reserved[i], path) || contains (path, reserved[i]))
+    if (ow_path_contains (reserved[i], path) || ow_path_contains (path, reserved[i]))
       {
         g_autofree char *why = g_strdup_printf ("it lies in or holds %s, which is a place of the "
                                                 "sandbox itself", reserved[i]);
