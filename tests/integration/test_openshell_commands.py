@@ -125,7 +125,8 @@ def test_S21_one_without_an_entry_is_listed_and_reaped(account, workspace, openw
     assert names(openshell) == []
 
 
-def test_S21_one_without_an_entry_is_deleted_by_its_name(account, workspace, openworker, openshell, ordinary_ids):
+def test_S21_one_without_an_entry_is_deleted_by_its_name(account, workspace, openworker, openshell,
+                                                         ordinary_ids):
     killed(account, workspace, openworker)
     foreign(openshell, account, workspace, ordinary_ids)
     for path in (workspace.state / "registry").glob("*.json"):
