@@ -242,6 +242,7 @@ typedef struct
   GTask       *task;    /* (owned) */
   OwEventList *events;  /* (owned) */
   json_t      *item;    /* (owned) */
+  char        *why;     /* (owned) (nullable) why its wall did not come down */
   gulong       handler;
 } Ending;
 
@@ -250,14 +251,33 @@ on_event (OwEventList *events,
           OwEvent     *event,
           Ending      *ending)
 {
-  json_t *result;
+  const char *session = ow_event_list_get_session (events);
+  GError *error = NULL;
 
+  if (ow_event_get_kind (event) == OW_EVENT_WALL &&
+      g_strcmp0 (ow_event_get_string (event, "state"), "down") == 0)
+    {
+      g_free (ending->why);
+      ending->why = g_strdup (ow_event_get_string (event, "reason"));
+    }
   if (ow_event_get_kind (event) != OW_EVENT_SESSION_ENDED)
     return;
   g_signal_handler_disconnect (ending->events, ending->handler);
-  result = json_pack ("{s:s?, s:s, s:s}", "id", ow_json_get_string (ending->item, "id", NULL),
-                      "session", ow_event_list_get_session (ending->events), "what", "ended");
-  ow_engine_return_json (ending->task, result);
+  if (ending->why == NULL)
+    {
+      ow_engine_return_json (ending->task,
+                             json_pack ("{s:s?, s:s, s:s}", "id",
+                                        ow_json_get_string (ending->item, "id", NULL),
+                                        "session", session, "what", "ended"));
+    }
+  else
+    {
+      ow_error_setf (&error, OW_ERROR_FAILED, "\"openworker sandbox reap\" tries it again.",
+                     "Session %s is stopped, but its sandbox was not removed: %s", session,
+                     ending->why);
+      g_task_return_error (ending->task, error);
+    }
+  g_free (ending->why);
   g_object_unref (ending->task);
   g_object_unref (ending->events);
   json_decref (ending->item);

@@ -104,11 +104,9 @@ ow_openshell_refuse_image (const OwContainerEngine *engine,
   GError *error = NULL;
 
   if (visible != NULL)
-    next = g_strdup_printf ("Download it%s with \"openworker machine sandbox setup\" or: %s", size,
-                            visible);
+    next = g_strdup_printf ("Download it%s with: %s", size, visible);
   else
-    next = g_strdup_printf ("Download it%s with \"openworker machine sandbox setup\", or where the "
-                            "gateway runs.", size);
+    next = g_strdup_printf ("Download it%s where the gateway runs.", size);
   ow_error_setf (&error, OW_ERROR_REFUSED, next, OW_OPENSHELL_REFUSED ": The sandbox base image is "
                  "not downloaded yet: %s", shown);
   return error;

@@ -32,6 +32,7 @@ struct OwSessionHosts {
   GHashTable *refused;    /* (owned) set of "HOST:PORT REASON" */
   gboolean    full;       /* that no more are listed was said */
   guint       questions;
+  gboolean    asked_enough; /* that no more are asked was said */
   Window      calls[KEPT_CALLS]; /* the last tool calls */
   guint       next;       /* place of the next one */
 };
@@ -256,9 +257,17 @@ ask (OwSession  *self,
   OwConsentQuestion asked = { .kind = OW_CONSENT_HOST, .level = self->level, .call = call,
                               .title = name, .always = name, .keep = keep_on_machine };
 
-  if (wanted == NULL || self->hosts->questions == MAX_QUESTIONS ||
-      !ow_sandbox_can_allow (self->sandbox))
+  if (wanted == NULL || !ow_sandbox_can_allow (self->sandbox))
     return;
+  if (self->hosts->questions == MAX_QUESTIONS)
+    {
+      if (!self->hosts->asked_enough)
+        ow_session_append_notice (self, "Many hosts were asked about in this session. Further ones "
+                                  "stay refused without a question; \"openworker sandbox allow\" "
+                                  "allows one.");
+      self->hosts->asked_enough = TRUE;
+      return;
+    }
   subject = json_pack ("{s:s, s:i, s:s*}", "host", host, "port", port, "program", program);
   text = subject != NULL ? ow_json_dump (subject, NULL) : NULL;
   json_decref (subject);

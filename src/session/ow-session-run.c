@@ -66,7 +66,7 @@ on_stopped (GObject      *source,
   gboolean down;
 
   down = ow_sandbox_stop_finish (OW_SANDBOX (source), result, &error);
-  if (self->wall_up)
+  if (self->wall_up || !down)
     ow_session_append (self, OW_EVENT_WALL,
                        ow_session_events_wall ("down", self->level,
                                                down ? NULL : error->message));

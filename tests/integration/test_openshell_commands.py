@@ -187,3 +187,16 @@ def test_E01_logs_are_openshells_own_lines(account, engine, workspace, openshell
         engine.wait_end(session)
     # They stay after the session.
     assert "refused.example" in engine.run("sandbox", "logs", session, "--refused").stdout
+
+
+def test_delete_that_the_gateway_cannot_do_is_no_success(account, engine, workspace, openworker, openshell):
+    """The session is stopped, and that its sandbox stays is said; it goes when the gateway is back."""
+    with ModelServer([shell(WAIT), {"text": "Done."}]) as server:
+        session = engine.detach(server, provider="openshell")
+        wait_begun(workspace)
+        openshell.kill()
+        said(engine.run("sandbox", "delete", session, "--yes", timeout=120), 1, "was not removed", "sandbox reap")
+        engine.wait_end(session)
+        openshell.start()
+        (reaped,) = engine.lines("sandbox", "reap")
+    assert len(reaped["removed"]) == 1 and names(openshell) == []

@@ -130,6 +130,8 @@ def test_N02_many_hosts_do_not_flood_the_person(engine, account, workspace):
     assert len(names) == len(set(names))
     questions = asked(engine, session)
     assert len(questions) == 20
+    notices = [event["text"] for event in engine.events(session) if event["type"] == "notice"]
+    assert sum("stay refused without a question" in text for text in notices) == 1
     assert all(json.loads(question["subject"])["host"].endswith(".example") for question in questions)
 
 

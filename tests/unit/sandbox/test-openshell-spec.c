@@ -156,7 +156,6 @@ test_image (void)
   g_assert_error (pinned, OW_ERROR, OW_ERROR_REFUSED);
   g_assert_nonnull (strstr (pinned->message, "The sandbox base image is not downloaded yet"));
   g_assert_nonnull (strstr (pinned->message, OW_OPENSHELL_BASE_IMAGE));
-  g_assert_nonnull (strstr (pinned->message, "openworker machine sandbox setup"));
   g_assert_nonnull (strstr (pinned->message, "podman pull"));
   g_assert_nonnull (strstr (pinned->message, "5 GB"));
   g_assert_null (strstr (other->message, "5 GB"));
