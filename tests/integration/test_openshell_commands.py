@@ -195,7 +195,8 @@ def test_delete_that_the_gateway_cannot_do_is_no_success(account, engine, worksp
         session = engine.detach(server, provider="openshell")
         wait_begun(workspace)
         openshell.kill()
-        said(engine.run("sandbox", "delete", session, "--yes", timeout=120), 1, "was not removed", "sandbox reap")
+        said(engine.run("sandbox", "delete", session, "--yes", timeout=120), 1,
+             "was not removed", "sandbox reap")
         engine.wait_end(session)
         openshell.start()
         (reaped,) = engine.lines("sandbox", "reap")
