@@ -189,7 +189,7 @@ def test_E01_logs_are_openshells_own_lines(account, engine, workspace, openshell
     assert "refused.example" in engine.run("sandbox", "logs", session, "--refused").stdout
 
 
-def test_delete_that_the_gateway_cannot_do_is_no_success(account, engine, workspace, openworker, openshell):
+def test_delete_that_the_gateway_cannot_do_is_no_success(engine, workspace, openshell):
     """The session is stopped, and that its sandbox stays is said; it goes when the gateway is back."""
     with ModelServer([shell(WAIT), {"text": "Done."}]) as server:
         session = engine.detach(server, provider="openshell")
