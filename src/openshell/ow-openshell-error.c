@@ -7,7 +7,7 @@
 
 G_DEFINE_QUARK (ow - openshell - error - quark, ow_openshell_error)
 
-#define NEXT_INSTALL "Install OpenShell " OW_OPENSHELL_VERSION "."
+#define NEXT_INSTALL "Install OpenShell " OW_OPENSHELL_VERSION " (docs/openshell.md)."
 
 static const struct {
   const char *word;
