@@ -156,10 +156,15 @@ on_verified (GObject      *source,
              gpointer      user_data)
 {
   g_autoptr (GTask) task = user_data;
+  OwOpenshellInstance *self = g_task_get_source_object (task);
   GError *error = NULL;
   int has_providers = ow_openshell_has_providers_finish (OW_OPENSHELL (source), result, &error);
 
   ow_state_reach ("openshell-verified");
+  /* Behind the attach, which is waited for: the log tells what it told before as well. */
+  if (self->watch == NULL)
+    self->watch = ow_openshell_watch_new (self->facts->openshell, self->name, self->plan->session,
+                                          on_decision, self);
   if (has_providers < 0)
     {
       g_task_return_error (task, ow_openshell_refuse (error));
@@ -188,10 +193,6 @@ verify_async (OwSandboxInstance  *instance,
   g_task_set_source_tag (task, verify_async);
   ow_openshell_has_providers_async (self->facts->openshell, self->name, cancellable, on_verified,
                                     g_steal_pointer (&task));
-  /* Behind the attach, which is waited for: the log tells what it told before as well. */
-  if (self->watch == NULL)
-    self->watch = ow_openshell_watch_new (self->facts->openshell, self->name, self->plan->session,
-                                          on_decision, self);
 }
 
 static gboolean
