@@ -60,33 +60,11 @@ read_sandbox (json_t *object)
 
 /* --- one --- */
 
-/* The JSON tells nothing of providers; a table of them is printed, or one known sentence. */
-static void
-on_providers (GTask                   *task,
-              const OwOpenshellAnswer *answer)
-{
-  OwOpenshellSandbox *sandbox = g_object_steal_data (G_OBJECT (task), "sandbox");
-  g_autofree char *plain = ow_text_strip_ansi (answer->output);
-
-  if (answer->status != 0)
-    {
-      ow_openshell_sandbox_free (sandbox);
-      g_task_return_error (task, ow_openshell_call_error_of (WHAT_GET, answer));
-      return;
-    }
-  g_strstrip (plain);
-  sandbox->has_providers = !g_str_has_prefix (plain, "No providers attached");
-  g_task_return_pointer (task, sandbox, (GDestroyNotify) ow_openshell_sandbox_free);
-}
-
 static void
 on_get (GTask                   *task,
         const OwOpenshellAnswer *answer)
 {
-  OwOpenshellCall call = { .what = WHAT_GET, .answer = on_providers,
-                           .deadline_ms = OW_OPENSHELL_READ_MS };
   const char *name = g_object_get_data (G_OBJECT (task), "name");
-  const char *arguments[] = { "sandbox", "provider", "list", name, NULL };
   OwOpenshellSandbox *sandbox = NULL;
   GError *error = NULL;
   json_t *root;
@@ -109,10 +87,7 @@ on_get (GTask                   *task,
       g_task_return_error (task, error);
       return;
     }
-  g_object_set_data_full (G_OBJECT (task), "sandbox", sandbox,
-                          (GDestroyNotify) ow_openshell_sandbox_free);
-  call.arguments = arguments;
-  ow_openshell_call_run (g_object_ref (task), &call);
+  g_task_return_pointer (task, sandbox, (GDestroyNotify) ow_openshell_sandbox_free);
 }
 
 void
@@ -147,6 +122,7 @@ ow_openshell_get_finish (OwOpenshell   *self,
 
 /* --- what is attached to one --- */
 
+/* A table is printed, or one known sentence. */
 static void
 on_attached (GTask                   *task,
              const OwOpenshellAnswer *answer)

@@ -108,7 +108,6 @@ typedef struct {
   char       *created_at;     /* (owned) as it was told */
   GHashTable *labels;         /* (owned) text → text */
   gint64      policy_version; /* 0: not told. Each live change of the policy makes another one */
-  gboolean    has_providers;  /* a credential provider is attached (REQ-W13) */
 } OwOpenshellSandbox;
 void ow_openshell_sandbox_free (OwOpenshellSandbox *sandbox);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (OwOpenshellSandbox, ow_openshell_sandbox_free)
