@@ -184,8 +184,7 @@ def suite_fuzz(_options):
         log = program.with_suffix(".log")
         with open(log, "wb") as output:
             return subprocess.run(
-                [program, f"-max_total_time={FUZZ_SECONDS}", "-max_len=65536",
-                 "-rss_limit_mb=1024", f"-artifact_prefix={program}-"],
+                [sys.executable, "tests/fuzz/run.py", program, str(FUZZ_SECONDS)], cwd=ROOT,
                 stdout=output, stderr=output, check=False,
                 env=dict(os.environ, **build.sanitizer_env())).returncode, log
 
