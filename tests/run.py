@@ -136,7 +136,7 @@ def note_offline():
         print("  the Python registry cannot be asked: OPENWORKER_TEST_OFFLINE=1", flush=True)
 
 
-def run_pytest(name, options):
+def run_pytest(name, options, processes=1):
     """The tests in tests/NAME, against the programs of the unit build."""
     problem = build.compile_tree(build.UNIT)
     if problem:
@@ -147,6 +147,8 @@ def run_pytest(name, options):
             "--junitxml", str(junit), f"tests/{name}"]
     if options.long:
         argv.append("--long")
+    if processes > 1:
+        argv += ["-n", str(processes)]
     status = subprocess.run(argv, cwd=ROOT, env=build.run_env(), check=False).returncode
     counts = read_junit(junit, name, lambda case: "{}::{}".format(
         case.get("classname").split(f"{name}.", 1)[-1], case.get("name")))
@@ -161,7 +163,8 @@ def suite_contract(options):
 
 def suite_integration(options):
     note_offline()
-    return run_pytest("integration", options)
+    # Most of what these tests do is wait.
+    return run_pytest("integration", options, processes=(os.cpu_count() or 1) + 1)
 
 
 def suite_guards(options):

@@ -30,7 +30,8 @@ from accounts import Account, Workspace, scaled  # noqa: E402
 from common.skips import has_pidfd_getfd, proc_sys_is_read_only  # noqa: E402
 from walls import WALLS, make_wall  # noqa: E402
 
-ORDINARY = "ow-test"
+# One for each process that runs tests: the first to end takes its account away.
+ORDINARY = "ow-test" + os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")
 
 
 def pytest_addoption(parser):
