@@ -13,6 +13,7 @@ has to do with the workspace: one that stays is an error of the test.
 
 import os
 import pwd
+import random
 import shutil
 import signal
 import socket
@@ -32,6 +33,9 @@ from walls import WALLS, make_wall  # noqa: E402
 
 # One for each process that runs tests: the first to end takes its account away.
 ORDINARY = "ow-test" + os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")
+
+# Drawn once: processes that share the tests must have the same ones.
+os.environ.setdefault("OPENWORKER_TEST_SEED", str(random.SystemRandom().randrange(1, 10**6)))
 
 
 def pytest_addoption(parser):
