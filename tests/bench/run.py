@@ -2,7 +2,8 @@
 # SPDX-FileCopyrightText: The OpenWorker authors
 """Runs one bench and compares its figures with tests/bench/goals.toml.
 
-A bench is a module bench_NAME.py with a function measure(build) that gives {figure: value}.
+A bench is a module bench_NAME.py with a function measure(build) that gives {figure: value}; None
+is a figure that cannot be had here.
 Exit status 1 when a goal is missed or a figure is missing.
 """
 
@@ -52,7 +53,10 @@ def main():
             status = 1
             continue
         value = values[figure]
-        ratio, goal, verdict = judge(spec, value, values.get(spec.get("peer", ""), 0))
+        if value is None:
+            print(f"{figure:<18} cannot be measured by this account or on this machine")
+            continue
+        ratio, goal, verdict = judge(spec, value, values.get(spec.get("peer", "")))
         shown = f"{ratio:.2f}" if ratio is not None else "-"
         print(f"{figure:<18} {value:>10.3f} {spec['unit']:<5} {spec.get('peer', '-'):<12} "
               f"{shown:>8} {goal:>8} {verdict:<7} {spec['about']}")
