@@ -34,6 +34,17 @@ on_changed (GObject      *source,
 }
 
 /* As the last event with folders has them. */
+const json_t *
+ow_engine_folders_stored (OwEventList *events)
+{
+  const json_t *folders = NULL;
+
+  for (guint i = ow_event_list_get_n (events); i > 0 && folders == NULL; i--)
+    folders = json_object_get (ow_event_get_members (ow_event_list_get (events, i - 1)),
+                               "folders");
+  return folders;
+}
+
 static void
 list_stored (OwLocalEngine *self,
              const char    *id,
@@ -50,9 +61,7 @@ list_stored (OwLocalEngine *self,
       g_task_return_error (task, error);
       return;
     }
-  for (guint i = ow_event_list_get_n (events); i > 0 && folders == NULL; i--)
-    folders = json_object_get (ow_event_get_members (ow_event_list_get (events, i - 1)),
-                               "folders");
+  folders = ow_engine_folders_stored (events);
   if (folders != NULL)
     {
       return_folders (task, folders, FALSE);

@@ -23,6 +23,7 @@ static const struct
   { "argv", JSON_ARRAY, "a list" },
   { "base_url", JSON_STRING, "a text" },
   { "ca_file", JSON_STRING, "a text" },
+  { "call", JSON_STRING, "a text" },
   { "decision", JSON_STRING, "a text" },
   { "folders", JSON_ARRAY, "a list" },
   { "from", JSON_INTEGER, "a number" },
@@ -34,6 +35,7 @@ static const struct
   { "machine", JSON_TRUE, "true or false" },
   { "model", JSON_STRING, "a text" },
   { "name", JSON_STRING, "a text" },
+  { "preview", JSON_STRING, "a text" },
   { "provider", JSON_STRING, "a text" },
   { "proxy", JSON_STRING, "a text" },
   { "reason", JSON_STRING, "a text" },
@@ -45,6 +47,7 @@ static const struct
   { "session", JSON_STRING, "a text" },
   { "task", JSON_STRING, "a text" },
   { "text", JSON_STRING, "a text" },
+  { "turn", JSON_INTEGER, "a number" },
 };
 
 void

@@ -125,6 +125,15 @@ on_model (GObject      *source,
   ow_engine_return_json (resume->task, g_steal_pointer (&resume->result));
 }
 
+static void
+set_nothing_chosen (GError    **error,
+                    const char *what)
+{
+  ow_error_set (error, OW_ERROR_REFUSED, what,
+                "nothing is set that says how commands should run on this machine",
+                "Set sandbox_provider in config.toml.");
+}
+
 /* What the session was run with; FALSE with @error when it cannot go on. */
 static const OwEvent *
 read_session (Resume       *resume,
@@ -146,10 +155,38 @@ read_session (Resume       *resume,
   resume->approve = read_approve (run);
   if (resume->provider != OW_PROVIDER_UNSET)
     return run;
-  ow_error_set (error, OW_ERROR_REFUSED, "The session cannot go on",
-                "nothing is set that says how commands should run on this machine",
-                "Set sandbox_provider in config.toml.");
+  set_nothing_chosen (error, "The session cannot go on");
   return NULL;
+}
+
+OwEngineWork *
+ow_engine_resume_review (OwLocalEngine  *self,
+                         const char     *id,
+                         OwEventList    *events,
+                         GError        **error)
+{
+  g_autoptr (OwConfig) config = ow_local_engine_load_config (error);
+  g_autoptr (OwSession) session = NULL;
+  const OwEvent *run = find_run (events);
+  Resume resume = { .engine = self, .config = config };
+  OwSessionOptions options = { 0 };
+
+  if (config == NULL || run == NULL)
+    return NULL;
+  options.provider = choose_provider (&resume, run);
+  if (options.provider == OW_PROVIDER_UNSET)
+    {
+      set_nothing_chosen (error, "Nothing was done");
+      return NULL;
+    }
+  options.profile = ow_config_get_profile (config);
+  options.extra_hosts = ow_config_get_extra_hosts (config);
+  options.model_name = ow_event_get_string (run, "model");
+  options.base_url = ow_event_get_string (run, "base_url");
+  options.approve = read_approve (run);
+  options.notice = options.provider == OW_PROVIDER_DIRECT ? self->notice : NULL;
+  session = ow_session_resume (self->store, self->audit, id, &options, error);
+  return session == NULL ? NULL : ow_engine_work_add (self, session, FALSE, FALSE);
 }
 
 void

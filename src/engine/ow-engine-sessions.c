@@ -283,11 +283,10 @@ ow_engine_sessions_list (OwLocalEngine *self,
   ow_engine_return_json (task, json_pack ("{s:o}", "sessions", list));
 }
 
-/* The list of a session at work, or the stored one. (transfer full) */
-static OwEventList *
-find_events (OwLocalEngine  *self,
-             const char     *id,
-             GError        **error)
+OwEventList *
+ow_engine_sessions_find_events (OwLocalEngine  *self,
+                                const char     *id,
+                                GError        **error)
 {
   OwEngineWork *work = g_hash_table_lookup (self->sessions, id);
 
@@ -314,7 +313,7 @@ ow_engine_sessions_show (OwLocalEngine *self,
   if (id != NULL && from < 1)
     ow_error_set (&error, OW_ERROR_USAGE, "“from” has to be a number from 1 up", NULL, NULL);
   else if (id != NULL)
-    list = find_events (self, id, &error);
+    list = ow_engine_sessions_find_events (self, id, &error);
   if (list == NULL)
     {
       g_task_return_error (task, error);

@@ -103,6 +103,7 @@ typedef struct
   gboolean       interrupted; /* its last end */
   gboolean       parked;
   guint          crashes;     /* runs in a row that ended with their engine */
+  gboolean       looked_at;   /* the run was no part of the conversation */
 } History;
 
 static void
@@ -128,10 +129,13 @@ read_history (History     *history,
         {
         case OW_EVENT_SESSION_STARTED:
         case OW_EVENT_SESSION_RESUMED:
-          history->run = event;
+          history->looked_at = ow_event_get_string (event, "purpose") != NULL;
+          if (!history->looked_at)
+            history->run = event;
           break;
         case OW_EVENT_SESSION_ENDED:
-          read_end (history, event);
+          if (!history->looked_at)
+            read_end (history, event);
           break;
         case OW_EVENT_TURN_ENDED:
           history->crashes = 0;

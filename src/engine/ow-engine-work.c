@@ -60,6 +60,20 @@ announce_unstored_end (OwLocalEngine *self,
   g_signal_emit_by_name (self, "event", event);
 }
 
+void
+ow_engine_work_drop (OwLocalEngine *self,
+                     OwSession     *session)
+{
+  g_autofree char *id = g_strdup (ow_session_get_id (session));
+  OwEngineWork *work = g_hash_table_lookup (self->sessions, id);
+
+  /* By now the same session may go on, as another one at work. */
+  if (work == NULL || work->session != session)
+    return;
+  g_hash_table_remove (self->sessions, id);
+  ow_local_engine_tell_running (self);
+}
+
 static void
 work_done (GObject      *source,
            GAsyncResult *result,
@@ -69,7 +83,6 @@ work_done (GObject      *source,
   OwSession *session = OW_SESSION (source);
   g_autofree char *id = g_strdup (ow_session_get_id (session));
   g_autoptr (GError) error = NULL;
-  OwEngineWork *work = g_hash_table_lookup (self->sessions, id);
 
   /* How it ended is the session-ended event; the error repeats it. */
   if (g_task_get_source_tag (G_TASK (result)) == ow_session_exec_async)
@@ -78,11 +91,7 @@ work_done (GObject      *source,
     ow_session_run_finish (session, result, &error);
   if (error != NULL && !has_ended (session))
     announce_unstored_end (self, id, error);
-  /* By now the same session may go on, as another one at work. */
-  if (work == NULL || work->session != session)
-    return;
-  g_hash_table_remove (self->sessions, id);
-  ow_local_engine_tell_running (self);
+  ow_engine_work_drop (self, session);
 }
 
 OwEngineWork *

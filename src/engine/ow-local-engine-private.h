@@ -102,6 +102,9 @@ void         ow_engine_work_run               (OwEngineWork        *work,
                                                const char          *task);
 void         ow_engine_work_exec              (OwEngineWork        *work,
                                                const char * const  *argv);
+/* It is not at work any more; where the same session goes on already, nothing happens. */
+void         ow_engine_work_drop              (OwLocalEngine       *self,
+                                               OwSession           *session);
 /* Ends all of them as "parked"; @idle: only those that wait for words, and would hold up an engine
  * that is to end. */
 void         ow_engine_work_park_all          (OwLocalEngine       *self,
@@ -145,8 +148,23 @@ void         ow_engine_sessions_show          (OwLocalEngine       *self,
                                                const json_t        *params,
                                                GTask               *task);
 
+/* The list of a session at work, or the stored one. (transfer full) */
+OwEventList *ow_engine_sessions_find_events   (OwLocalEngine       *self,
+                                               const char          *id,
+                                               GError             **error);
+
 /* ow-engine-folders.c */
+/* Of stored @events: the folders, borrowed from them; NULL: not known. */
+const json_t *ow_engine_folders_stored        (OwEventList         *events);
 void         ow_engine_sessions_folders       (OwLocalEngine       *self,
+                                               const json_t        *params,
+                                               GTask               *task);
+
+/* ow-engine-changes.c */
+void         ow_engine_changes_show           (OwLocalEngine       *self,
+                                               const json_t        *params,
+                                               GTask               *task);
+void         ow_engine_changes_undo           (OwLocalEngine       *self,
                                                const json_t        *params,
                                                GTask               *task);
 
@@ -186,6 +204,13 @@ void         ow_engine_resume_begin           (OwLocalEngine       *self,
                                                gboolean             keep,
                                                GTask               *task,
                                                json_t              *result);
+
+/* Makes an ended session, of stored @events, once more, for ow_session_review_async() alone; it is
+ * at work until ow_engine_work_drop(). */
+OwEngineWork *ow_engine_resume_review         (OwLocalEngine       *self,
+                                               const char          *id,
+                                               OwEventList         *events,
+                                               GError             **error);
 
 /* ow-engine-up.c: what an engine does that `openworker up` is (REQ-M01). Finds what commands
  * run in where nothing is set, and lets the sessions go on that an earlier one had. */

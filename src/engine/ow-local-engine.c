@@ -358,6 +358,7 @@ static const struct
   { "sandbox.reap", ow_engine_sandboxes_reap, FALSE, { NULL } },
   { "sandbox.show", ow_engine_sandboxes_show, TRUE, { "sandbox" } },
   { "sandbox.prove", sandbox_prove, FALSE, { "provider" } },
+  { "session.changes", ow_engine_changes_show, FALSE, { "session" } },
   { "session.delete", ow_engine_sessions_delete, FALSE, { "session" } },
   { "session.end", ow_engine_sessions_end, FALSE, { "session" } },
   { "session.exec", ow_engine_sessions_exec, FALSE,
@@ -371,6 +372,7 @@ static const struct
     { "folders", "model", "base_url", "task", "provider", "approve", "record", "interactive",
       "keep" } },
   { "session.stop", ow_engine_sessions_stop, FALSE, { "session" } },
+  { "session.undo", ow_engine_changes_undo, FALSE, { "session", "call", "turn", "preview" } },
 };
 
 gboolean

@@ -43,6 +43,7 @@ static const char * const kind_values[] = {
 };
 static const char * const consent_values[] = { "deny", "once", "session", "always", NULL };
 static const char * const purpose_values[] = { "instructions", NULL };
+static const char * const run_values[] = { "changes", NULL };
 static const char * const stream_values[] = { "stdout", "stderr", NULL };
 static const char * const outcome_values[] = {
   "ok", "failed", "cancelled", "interrupted", "denied", NULL
@@ -118,7 +119,7 @@ check_port (const json_t *value)
 
 static const Schema schemas[OW_EVENT_N_TYPES] = {
   [OW_EVENT_SESSION_STARTED] = { { { "folders", ARRAY, NULL, check_folders }, RUN } },
-  [OW_EVENT_SESSION_RESUMED] = { { RUN } },
+  [OW_EVENT_SESSION_RESUMED] = { { RUN, { "purpose", STRING | OPTIONAL, run_values, NULL } } },
   [OW_EVENT_MODEL_TEXT] = { { { "text", STRING, NULL, NULL } } },
   [OW_EVENT_USER_MESSAGE] = { { { "text", STRING, NULL, NULL } } },
   [OW_EVENT_MODEL_MESSAGE] = { {
@@ -135,6 +136,7 @@ static const Schema schemas[OW_EVENT_N_TYPES] = {
                               LEVEL,
                               { "model_call", STRING | OPTIONAL, NULL, NULL },
                               { "purpose", STRING | OPTIONAL, purpose_values, NULL },
+                              { "undoes", ARRAY | OPTIONAL, NULL, check_texts },
                             } },
   [OW_EVENT_CONSENT_ASKED] = { {
                                  { "request", STRING, NULL, NULL },

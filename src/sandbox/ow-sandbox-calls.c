@@ -217,6 +217,26 @@ ow_sandbox_hold (OwSandbox        *self,
                                          ow_sandbox_on_held_cancelled, held, NULL);
 }
 
+/* @task is moved in. */
+static void
+ow_sandbox_take (OwSandbox        *self,
+                 GTask            *task,
+                 const char       *call_id,
+                 const char       *tool,
+                 const json_t     *arguments,
+                 OwToolOutputFunc  output,
+                 gpointer          output_data)
+{
+  gboolean up = self->state == OW_SANDBOX_UP || self->state == OW_SANDBOX_CHANGING;
+
+  /* Also one that comes while another one runs: the change is between them. */
+  if (self->changes->len > 0 ||
+      (up && self->only != NULL && g_strcmp0 (self->only, call_id) != 0))
+    ow_sandbox_hold (self, task, call_id, tool, arguments, output, output_data);
+  else
+    ow_sandbox_forward (self, task, call_id, tool, arguments, output, output_data);
+}
+
 static void
 ow_sandbox_host_call_async (OwToolHost         *host,
                             const char         *call_id,
@@ -233,11 +253,7 @@ ow_sandbox_host_call_async (OwToolHost         *host,
 
   g_task_set_source_tag (task, ow_sandbox_host_call_async);
   g_task_set_check_cancellable (task, FALSE);
-  /* Also one that comes while another one runs: the change is between them. */
-  if (self->changes->len > 0)
-    ow_sandbox_hold (self, task, call_id, tool, arguments, output, output_data);
-  else
-    ow_sandbox_forward (self, task, call_id, tool, arguments, output, output_data);
+  ow_sandbox_take (self, task, call_id, tool, arguments, output, output_data);
 }
 
 static OwToolResult *
@@ -269,9 +285,28 @@ ow_sandbox_release (OwSandbox *self)
     {
       Held *call = g_ptr_array_index (held, i);
 
-      ow_sandbox_forward (self, g_object_ref (call->task), call->call_id, call->tool,
-                          call->arguments, call->output, call->output_data);
+      ow_sandbox_take (self, g_object_ref (call->task), call->call_id, call->tool,
+                       call->arguments, call->output, call->output_data);
     }
+}
+
+gboolean
+ow_sandbox_take_alone (OwSandbox  *self,
+                       const char *call_id)
+{
+  if (self->n_calls > 0 || self->held->len > 0 || self->only != NULL)
+    return FALSE;
+  self->only = g_strdup (call_id);
+  return TRUE;
+}
+
+void
+ow_sandbox_give_back (OwSandbox *self)
+{
+  g_autoptr (OwSandbox) keep = g_object_ref (self);
+
+  g_clear_pointer (&self->only, g_free);
+  ow_sandbox_release (self);
 }
 
 void

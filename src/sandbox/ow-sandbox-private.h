@@ -45,6 +45,7 @@ struct _OwSandbox
   GPtrArray         *changes;     /* (owned) GTask: who waits for other folders */
   GPtrArray         *held;        /* (owned) calls that wait until those are there */
   guint              n_calls;     /* that run */
+  char              *only;        /* (owned) (nullable) id of the call that all others wait for */
   char              *notice;      /* (owned) (nullable) */
 };
 

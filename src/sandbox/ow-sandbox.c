@@ -615,6 +615,7 @@ ow_sandbox_finalize (GObject *object)
   g_object_unref (self->cancellable);
   g_free (self->session);
   g_free (self->notice);
+  g_free (self->only);
   G_OBJECT_CLASS (ow_sandbox_parent_class)->finalize (object);
 }
 

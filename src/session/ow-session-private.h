@@ -8,9 +8,11 @@
 #include "session/ow-session.h"
 
 /* Shared by the files of OwSession: ow-session.c makes one, ow-session-run.c runs it, and
- * ow-session-exec.c the one call of a session without an agent. */
+ * ow-session-exec.c the one call of a session without an agent; ow-session-review.c the calls that
+ * a person makes about its changes. */
 
-typedef struct OwSessionHosts OwSessionHosts;
+typedef struct OwSessionHosts  OwSessionHosts;
+typedef struct OwSessionReview OwSessionReview;
 
 typedef enum {
   OW_SESSION_NEW,
@@ -48,6 +50,8 @@ struct _OwSession {
   GError           *error;        /* (owned) (nullable) the first, which the session ends with */
   int               status;
   OwSessionHosts   *hosts;        /* (owned) */
+  OwSessionReview  *review;       /* (owned) (nullable) while its changes are looked at or undone;
+                                   * without an agent it is all that the run is for */
   GHashTable       *noticed;      /* (owned) notices said, so that each is said once */
   gboolean          open_turn;    /* words of the person, or a turn cut short, wait for a turn */
   gboolean          ending;       /* asked to end: no turn begins any more */
@@ -74,3 +78,11 @@ void     ow_session_start         (OwSession *self, GTask *task, const char *tex
 void     ow_session_take_down     (OwSession *self);
 /* The wall is up: the one call of exec. */
 void     ow_session_exec_run      (OwSession *self);
+
+/* The wall was raised for a review: runs it, then takes the wall down. */
+void     ow_session_review_run    (OwSession *self);
+/* Returns what came of it to @task. */
+void     ow_session_review_end    (OwSession *self, GTask *task);
+/* TRUE: one runs beside the conversation and is being stopped; ow_session_take_down() follows. */
+gboolean ow_session_review_stop   (OwSession *self);
+void     ow_session_review_free   (OwSessionReview *review);

@@ -117,15 +117,17 @@ ow_session_resume_is_cut (OwEventList *events)
   return cut;
 }
 
-/* The events of the last run. */
+/* The events of the last run that the conversation went on in. */
 static guint
 find_last_run (OwEventList *events)
 {
   for (guint i = ow_event_list_get_n (events); i > 0; i--)
     {
-      OwEventType kind = ow_event_get_kind (ow_event_list_get (events, i - 1));
+      const OwEvent *event = ow_event_list_get (events, i - 1);
+      OwEventType    kind = ow_event_get_kind (event);
 
-      if (kind == OW_EVENT_SESSION_RESUMED || kind == OW_EVENT_SESSION_STARTED)
+      if ((kind == OW_EVENT_SESSION_RESUMED && ow_event_get_string (event, "purpose") == NULL) ||
+          kind == OW_EVENT_SESSION_STARTED)
         return i - 1;
     }
   return 0;
@@ -214,4 +216,26 @@ ow_session_resume_describe (OwEventList *events,
                             ow_level_to_string (level), was);
   append_calls (text, events);
   return g_string_free (text, FALSE);
+}
+
+/* As the session was left: a look at it, or an undo, does not change how it stands. */
+json_t *
+ow_session_resume_review_end (OwEventList *events)
+{
+  gboolean review = FALSE;
+
+  for (guint i = ow_event_list_get_n (events); i > 0; i--)
+    {
+      const OwEvent *event = ow_event_list_get (events, i - 1);
+
+      if (ow_event_get_kind (event) == OW_EVENT_SESSION_ENDED && review)
+        return json_deep_copy (ow_event_get_members (event));
+      if (ow_event_get_kind (event) == OW_EVENT_SESSION_RESUMED && !review)
+        {
+          review = ow_event_get_string (event, "purpose") != NULL;
+          if (!review)
+            return NULL;
+        }
+    }
+  return NULL;
 }

@@ -22,9 +22,11 @@ static void
 append_end (OwSession *self)
 {
   gboolean cut = self->parked && self->open_turn;
+  json_t  *members = ow_session_resume_review_end (self->events);
 
-  if (ow_session_append (self, OW_EVENT_SESSION_ENDED,
-                         ow_session_events_ended (self->error, self->status, self->parked, cut)))
+  if (members == NULL)
+    members = ow_session_events_ended (self->error, self->status, self->parked, cut);
+  if (ow_session_append (self, OW_EVENT_SESSION_ENDED, members))
     return;
   ow_event_list_set_sink (self->events, NULL, NULL, NULL);
   ow_session_append (self, OW_EVENT_SESSION_ENDED,
@@ -50,7 +52,9 @@ end_session (OwSession *self)
   if (!ow_audit_sync (self->audit, &error))
     ow_session_fail (self, g_steal_pointer (&error));
   ow_state_reach ("session-ended");
-  if (self->error != NULL)
+  if (self->review != NULL)
+    ow_session_review_end (self, task);
+  else if (self->error != NULL)
     g_task_return_error (task, g_error_copy (self->error));
   else
     g_task_return_boolean (task, TRUE);
@@ -81,6 +85,9 @@ void
 ow_session_take_down (OwSession *self)
 {
   self->phase = OW_SESSION_LEAVING;
+  /* Its end is told before the session's, and calls this again. */
+  if (ow_session_review_stop (self))
+    return;
   ow_consent_close (self->consent);
   g_clear_object (&self->agent);
   ow_sandbox_stop_async (self->sandbox, on_stopped, g_object_ref (self));
@@ -240,6 +247,8 @@ on_started (GObject      *source,
     ow_session_take_down (self);
   else if (self->argv != NULL)
     ow_session_exec_run (self);
+  else if (self->review != NULL)
+    ow_session_review_run (self);
   else
     start_agent (self);
 }
@@ -287,10 +296,12 @@ append_beginning (OwSession *self)
 
   if (!self->resumed)
     return ow_session_append (self, OW_EVENT_SESSION_STARTED, json_copy (self->beginning));
-  notice = ow_session_resume_describe (self->events, self->level);
+  if (self->review == NULL)
+    notice = ow_session_resume_describe (self->events, self->level);
   if (!ow_session_append (self, OW_EVENT_SESSION_RESUMED, json_copy (self->beginning)))
     return FALSE;
-  ow_session_append_notice (self, notice);
+  if (notice != NULL)
+    ow_session_append_notice (self, notice);
   return TRUE;
 }
 
@@ -317,7 +328,7 @@ ow_session_start (OwSession  *self,
   if (text != NULL &&
       !ow_event_list_append_text (self->events, OW_EVENT_USER_MESSAGE, text, &error))
     ow_session_fail (self, error);
-  self->open_turn = self->open_turn || text != NULL;
+  self->open_turn = (self->open_turn && self->review == NULL) || text != NULL;
   if (cancellable != NULL)
     self->stop_handler = g_signal_connect (cancellable, "cancelled",
                                            G_CALLBACK (on_cancelled), self);
@@ -409,7 +420,10 @@ check_can_be_told (OwSession   *self,
                    const char  *text,
                    GError     **error)
 {
-  if (self->model == NULL || self->argv != NULL)
+  if (self->review != NULL && self->agent == NULL)
+    ow_error_set (error, OW_ERROR_REFUSED, "The session cannot be told anything now",
+                  "its changes are being looked at or undone", "Try again in a moment.");
+  else if (self->model == NULL || self->argv != NULL)
     ow_error_set (error, OW_ERROR_USAGE, "The session cannot be told anything",
                   "it runs a single command and has no agent", NULL);
   else if (*text == '\0' || !g_utf8_validate (text, -1, NULL))

@@ -54,6 +54,7 @@ ow_session_finalize (GObject *object)
   g_clear_error (&self->error);
   g_clear_pointer (&self->noticed, g_hash_table_unref);
   g_clear_pointer (&self->hosts, ow_session_hosts_free);
+  g_clear_pointer (&self->review, ow_session_review_free);
   G_OBJECT_CLASS (ow_session_parent_class)->finalize (object);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/ow-error.h"
 #include "base/ow-owner.h"
+#include "ow-session-resume-private.h"
 
 #define INTERRUPTED_TEXT \
   "The program ended while this call was open. Whether it had an effect is not known."
@@ -118,11 +119,11 @@ close_session (OwStore     *self,
                         interrupted_members (list, g_ptr_array_index (open, i)), error))
         return FALSE;
     }
-  ended = json_object ();
-  json_object_set_new (ended, "outcome", json_string ("interrupted"));
-  json_object_set_new (ended, "exit", json_integer (130));
-  json_object_set_new (ended, "message",
-                       json_string ("The program ended before the session did."));
+  /* Of one that was only looked at nothing was interrupted. */
+  ended = ow_session_resume_review_end (list);
+  if (ended == NULL)
+    ended = json_pack ("{s:s, s:i, s:s}", "outcome", "interrupted", "exit", 130,
+                       "message", "The program ended before the session did.");
   return append_both (list, audit, OW_EVENT_SESSION_ENDED, ended, error);
 }
 

@@ -15,6 +15,8 @@
 /* What a model makes up as a tool's name is cut to this many characters in events. */
 #define MAX_NAME_CHARS 64
 #define ID_BYTES       16
+/* The approval of what a person commanded. */
+#define COMMANDED      "person"
 
 struct _OwToolCall {
   GObject parent_instance;
@@ -28,6 +30,7 @@ struct _OwToolCall {
   char            *tool;        /* (owned) as it stands in the events */
   char            *model_call;  /* (owned) (nullable) */
   char            *purpose;     /* (owned) (nullable) */
+  json_t          *undoes;      /* (owned) (nullable) */
   json_t          *arguments;   /* (owned) */
   char            *approval;    /* (owned) (nullable) before consent */
   GTask           *task;        /* (owned) (nullable) while it runs */
@@ -55,6 +58,7 @@ ow_tool_call_finalize (GObject *object)
   g_free (self->purpose);
   g_free (self->approval);
   json_decref (self->arguments);
+  json_decref (self->undoes);
   G_OBJECT_CLASS (ow_tool_call_parent_class)->finalize (object);
 }
 
@@ -110,6 +114,19 @@ ow_tool_call_set_purpose (OwToolCall *self,
 
   g_free (self->purpose);
   self->purpose = g_strdup (purpose);
+}
+
+void
+ow_tool_call_set_commanded (OwToolCall   *self,
+                            const json_t *undoes)
+{
+  g_return_if_fail (OW_IS_TOOL_CALL (self));
+  g_return_if_fail (self->model_call == NULL);
+
+  g_free (self->approval);
+  self->approval = g_strdup (COMMANDED);
+  json_decref (self->undoes);
+  self->undoes = undoes == NULL ? NULL : json_deep_copy (undoes);
 }
 
 OwToolCallState
@@ -362,6 +379,16 @@ denied_result (OwToolCall *self)
 }
 
 static void
+go_on (OwToolCall *self)
+{
+  self->state = OW_TOOL_CALL_CONSENTED;
+  ow_state_reach ("call-consented");
+  if (end_if_cancelled (self) || !record_begin (self) || end_if_cancelled (self))
+    return;
+  call_host (self);
+}
+
+static void
 on_consent (GObject      *source,
             GAsyncResult *result,
             gpointer      user_data)
@@ -387,11 +414,7 @@ on_consent (GObject      *source,
       end_call (self, denied_result (self), NULL);
       return;
     }
-  self->state = OW_TOOL_CALL_CONSENTED;
-  ow_state_reach ("call-consented");
-  if (end_if_cancelled (self) || !record_begin (self) || end_if_cancelled (self))
-    return;
-  call_host (self);
+  go_on (self);
 }
 
 /* What is consented to: the exact call, in a form in which equal calls are equal. */
@@ -461,7 +484,8 @@ find_fault (OwToolCall *self)
 {
   g_autoptr (GError) error = NULL;
 
-  if (self->def == NULL)
+  /* A model has those that it is offered, whatever names it knows. */
+  if (self->def == NULL || (self->model_call != NULL && !self->def->for_model))
     return g_strdup_printf ("There is no tool named \"%s\". Nothing ran. Use one of the tools that "
                             "are listed.", self->tool);
   if (ow_tool_def_check (self->def, self->arguments, &error))
@@ -503,6 +527,8 @@ ow_tool_call_run_async (OwToolCall          *self,
     json_object_set_new (members, "model_call", json_string (self->model_call));
   if (self->purpose != NULL)
     json_object_set_new (members, "purpose", json_string (self->purpose));
+  if (self->undoes != NULL)
+    json_object_set (members, "undoes", self->undoes);
   event = ow_event_list_append (self->events, OW_EVENT_TOOL_ASKED, members, &error);
   if (event == NULL)
     {
@@ -515,7 +541,9 @@ ow_tool_call_run_async (OwToolCall          *self,
   fault = find_fault (self);
   if (fault != NULL)
     end_call (self, ow_tool_result_new (OW_OUTCOME_FAILED, fault), NULL);
-  else if (!end_if_cancelled (self))
+  else if (!end_if_cancelled (self) && self->approval != NULL)
+    go_on (self);
+  else if (self->state != OW_TOOL_CALL_ENDED)
     ask_consent (self);
 }
 

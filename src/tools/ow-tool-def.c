@@ -25,6 +25,15 @@
   "{\"type\":\"object\",\"properties\":{" properties "},\"required\":[" required "]," \
   "\"additionalProperties\":false}"
 
+/* SHA-256 of a content. */
+#define A_HASH "{\"type\":\"string\",\"minLength\":64,\"maxLength\":64}"
+#define A_HASH_OR_NULL(name) \
+  "\"" name "\":{\"type\":[\"string\",\"null\"],\"minLength\":64,\"maxLength\":64}"
+#define CHANGES_PROPERTY(properties, required) \
+  "\"changes\":{\"type\":\"array\",\"maxItems\":10000,\"description\":\"Oldest first.\"," \
+  "\"items\":" SCHEMA ("\"path\":" PATH_PROPERTY ("Absolute.") "," properties, \
+                       "\"path\",\"before\"" required) "}"
+
 #define A_PATH "Absolute, or relative to the session's first folder."
 
 static const OwToolDef tool_defs[] = {
@@ -122,6 +131,27 @@ static const OwToolDef tool_defs[] = {
       "\"timeout_s\":" INTEGER_PROPERTY ("0", "86400", "Seconds; 0: no limit."),
       "\"argv\""),
     .read_only = FALSE,
+    .for_model = FALSE,
+  },
+  {
+    .name = "undo",
+    .description = "Puts files back as they were before changes of write and edit, or shows what "
+                   "it would do.",
+    .schema = SCHEMA (
+      CHANGES_PROPERTY (A_HASH_OR_NULL ("before") ",\"after\":" A_HASH ","
+                        "\"mode\":" INTEGER_PROPERTY ("0", "4095", "Of the file before."),
+                        ",\"after\",\"mode\"") ","
+      "\"apply\":" BOOLEAN_PROPERTY ("Do it; false: only show it."),
+      "\"changes\",\"apply\""),
+    .read_only = FALSE,
+    .for_model = FALSE,
+  },
+  {
+    .name = "changes",
+    .description = "One diff from what files held before changes of write and edit to what they "
+                   "hold now.",
+    .schema = SCHEMA (CHANGES_PROPERTY (A_HASH_OR_NULL ("before"), ""), "\"changes\""),
+    .read_only = TRUE,
     .for_model = FALSE,
   },
 };
@@ -225,17 +255,27 @@ check_integer (const json_t *schema,
 }
 
 static gboolean
-type_is (const char   *type,
+type_is (const json_t *type,
          const json_t *value)
 {
-  if (g_str_equal (type, "string"))
+  const char *name = json_string_value (type);
+
+  /* One of several. */
+  for (size_t i = 0; i < json_array_size (type); i++)
+    if (type_is (json_array_get (type, i), value))
+      return TRUE;
+  if (g_strcmp0 (name, "string") == 0)
     return json_is_string (value);
-  if (g_str_equal (type, "integer"))
+  if (g_strcmp0 (name, "integer") == 0)
     return json_is_integer (value);
-  if (g_str_equal (type, "boolean"))
+  if (g_strcmp0 (name, "boolean") == 0)
     return json_is_boolean (value);
-  if (g_str_equal (type, "array"))
+  if (g_strcmp0 (name, "array") == 0)
     return json_is_array (value);
+  if (g_strcmp0 (name, "object") == 0)
+    return json_is_object (value);
+  if (g_strcmp0 (name, "null") == 0)
+    return json_is_null (value);
   return FALSE;
 }
 
@@ -245,18 +285,57 @@ check_value (const json_t *schema,
              const json_t *value,
              GError      **error)
 {
-  const char *type = ow_json_get_string (schema, "type", "");
+  const json_t *type = json_object_get (schema, "type");
 
   if (!type_is (type, value))
     {
       ow_error_setf (error, OW_ERROR_USAGE, NULL, "The argument %s must be of the type %s", label,
-                     type);
+                     json_is_string (type) ? json_string_value (type)
+                     : ow_json_get_string (schema, "description", "that its schema tells"));
       return FALSE;
     }
   if (json_is_string (value))
     return check_string (schema, label, value, error);
   if (json_is_integer (value))
     return check_integer (schema, label, value, error);
+  return TRUE;
+}
+
+/* An item of a list: all of its members, and no other. */
+static gboolean
+check_item (const json_t *schema,
+            const char   *label,
+            const json_t *value,
+            GError      **error)
+{
+  const json_t *properties = json_object_get (schema, "properties");
+  const json_t *required = json_object_get (schema, "required");
+  const char   *key;
+  json_t       *member;
+
+  if (!check_value (schema, label, value, error))
+    return FALSE;
+  json_object_foreach ((json_t *) value, key, member)
+    {
+      g_autofree char *name = g_strdup_printf ("%s.%.64s", label, key);
+      const json_t    *property = json_object_get (properties, key);
+
+      if (property != NULL && !check_value (property, name, member, error))
+        return FALSE;
+      if (property != NULL)
+        continue;
+      ow_error_setf (error, OW_ERROR_USAGE, NULL, "The argument %s is not known", name);
+      return FALSE;
+    }
+  for (size_t i = 0; i < json_array_size (required); i++)
+    {
+      const char *name = json_string_value (json_array_get (required, i));
+
+      if (json_object_get (value, name) != NULL)
+        continue;
+      ow_error_setf (error, OW_ERROR_USAGE, NULL, "The argument %s.%s is missing", label, name);
+      return FALSE;
+    }
   return TRUE;
 }
 
@@ -283,7 +362,7 @@ check_array (const json_t *schema,
     {
       g_autofree char *item = g_strdup_printf ("%s[%zu]", label, i);
 
-      if (!check_value (items, item, json_array_get (value, i), error))
+      if (!check_item (items, item, json_array_get (value, i), error))
         return FALSE;
     }
   return TRUE;

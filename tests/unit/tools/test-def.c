@@ -20,8 +20,8 @@ static void
 test_list (void)
 {
   static const char * const names[] = { "shell", "list", "read", "write", "edit", "grep", "glob",
-                                        "exec" };
-  static const char * const changing[] = { "shell", "write", "edit", "exec", NULL };
+                                        "exec", "undo", "changes" };
+  static const char * const changing[] = { "shell", "write", "edit", "exec", "undo", NULL };
   const OwToolDef *defs;
   guint n = 0;
 

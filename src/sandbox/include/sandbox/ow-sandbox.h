@@ -36,6 +36,10 @@ gboolean   ow_sandbox_change_finish (OwSandbox *self, GAsyncResult *result, GErr
 gboolean   ow_sandbox_can_change   (OwSandbox *self);
 /* A call runs. */
 gboolean   ow_sandbox_is_busy      (OwSandbox *self);
+/* Until ow_sandbox_give_back() only the call with this id is run, and others wait. FALSE: a call
+ * runs, or another one has it for itself. */
+gboolean   ow_sandbox_take_alone   (OwSandbox *self, const char *call_id);
+void       ow_sandbox_give_back    (OwSandbox *self);
 OwLevel    ow_sandbox_get_level    (OwSandbox *self);
 /* Borrowed: the id of the sandbox; NULL before there is one. */
 const char *ow_sandbox_get_id      (OwSandbox *self);

@@ -10,6 +10,7 @@
 #include "model/ow-model.h"
 #include "session/ow-recording-place.h"
 #include "session/ow-store.h"
+#include "tools/ow-tool-host.h"
 
 /* One conversation in one wall: events, consent, sandbox and agent, made and ended
  * together. A session that has ended can be made again from the store and goes on in a new wall.
@@ -79,6 +80,18 @@ void     ow_session_allow_host_async  (OwSession *self, const OwHost *host,
                                        GCancellable *cancellable,
                                        GAsyncReadyCallback callback, gpointer user_data);
 gboolean ow_session_allow_host_finish (OwSession *self, GAsyncResult *result, GError **error);
+
+/* Runs the call of @tool, "undo" or "changes", that a person commanded, with @arguments of
+ * ow-changes.h; @undoes (nullable) as in tool-asked. In a session that runs: between two calls of
+ * the agent where it is an undo that applies (OW_ERROR_REFUSED while one runs, and while another
+ * review does); those that come meanwhile wait. In a resumed session that was not run: raises the
+ * wall for it and takes it down again; the session ends as it had ended. The agent is told in a
+ * notice what was put back. @call (out, transfer full, nullable): id of the call. */
+void          ow_session_review_async  (OwSession *self, const char *tool, const json_t *arguments,
+                                        const json_t *undoes, GCancellable *cancellable,
+                                        GAsyncReadyCallback callback, gpointer user_data);
+OwToolResult *ow_session_review_finish (OwSession *self, GAsyncResult *result, char **call,
+                                        GError **error);
 
 /* Borrowed: its folders, as in the events. */
 json_t  *ow_session_get_folders (OwSession *self);

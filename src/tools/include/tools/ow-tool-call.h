@@ -36,6 +36,10 @@ OwToolCall     *ow_tool_call_new       (OwEventList  *events,
                                         const char   *id);
 /* What the program itself makes the call for, as in tool-asked; before it runs. */
 void            ow_tool_call_set_purpose (OwToolCall *self, const char *purpose);
+/* A person gave the command for this very call, so nobody is asked: its approval is "person". Not
+ * for a call of a model's. @undoes (nullable, borrowed): ids of the calls whose changes it takes
+ * back, as in tool-asked. Before it runs. */
+void            ow_tool_call_set_commanded (OwToolCall *self, const json_t *undoes);
 void            ow_tool_call_run_async (OwToolCall          *self,
                                         GCancellable        *cancellable,
                                         GAsyncReadyCallback  callback,

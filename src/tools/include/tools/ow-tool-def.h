@@ -15,10 +15,10 @@ typedef struct {
   const char *description;  /* what the model reads */
   const char *schema;       /* JSON Schema of the arguments, as text */
   gboolean    read_only;    /* changes nothing: recorded, but synced once a turn */
-  gboolean    for_model;    /* offered to the model (exec is not) */
+  gboolean    for_model;    /* offered to the model; no call of a model's has another one */
 } OwToolDef;
 
-/* shell, list, read, write, edit, grep, glob, exec. */
+/* shell, list, read, write, edit, grep, glob, exec, undo, changes. */
 const OwToolDef *ow_tool_def_lookup (const char *name); /* NULL: no such tool */
 const OwToolDef *ow_tool_def_list   (guint *n);
 
