@@ -21,7 +21,13 @@ int    ow_runner_descent_walk   (int         root_fd,
                                  int         flags,
                                  char      **absolute);
 
-/* The one of the two that is there. */
+/* As the two above, but a link anywhere on the way or at the end, or a "..", is refused
+ * with ELOOP: only the path itself leads there. */
+int    ow_runner_descent_plain  (int         root_fd,
+                                 const char *below,
+                                 int         flags);
+
+/* The one of the first two that is there. */
 int    ow_runner_descent_open   (int         root_fd,
                                  const char *below,
                                  int         flags);

@@ -346,6 +346,90 @@ ow_runner_descent_kernel (int         root_fd,
   return (int) fd;
 }
 
+/* Opens one component that is no link and not "..". */
+static int
+open_plain (int         at,
+            const char *name,
+            int         flags)
+{
+  struct stat status;
+  int fd = -1;
+
+  if (strcmp (name, "..") != 0)
+    fd = openat (at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  else
+    errno = ELOOP;
+  if (fd < 0 || fstat (fd, &status) < 0)
+    {
+      close_keeping_errno (fd);
+      return -1;
+    }
+  close (fd);
+  if (S_ISLNK (status.st_mode))
+    {
+      errno = ELOOP;
+      return -1;
+    }
+  /* A link that is put here now is refused by O_NOFOLLOW. */
+  return openat (at, name, flags | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* The walk for kernels without openat2. */
+static int
+plain_walk (int         root_fd,
+            const char *below,
+            int         flags)
+{
+  int at = openat (root_fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  const char *component;
+  size_t length = ow_runner_descent_component (&below, &component);
+
+  while (at >= 0 && length > 0)
+    {
+      char *name = ow_runner_buffer_copy (component, length);
+      int next;
+
+      length = ow_runner_descent_component (&below, &component);
+      next = open_plain (at, name, length > 0 ? O_PATH | O_DIRECTORY : flags);
+      close_keeping_errno (at);
+      free (name);
+      at = next;
+    }
+  return at;
+}
+
+int
+ow_runner_descent_plain (int         root_fd,
+                         const char *below,
+                         int         flags)
+{
+  struct open_how how = {
+    .flags = (unsigned long long) (flags | O_CLOEXEC | O_NOFOLLOW),
+    .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS,
+  };
+  const char *rest = below;
+  const char *component;
+  size_t length;
+  int fd = -1;
+
+  while ((length = ow_runner_descent_component (&rest, &component)) > 0)
+    {
+      if (length == 2 && memcmp (component, "..", 2) == 0)
+        {
+          errno = ELOOP;
+          return -1;
+        }
+    }
+  errno = ENOSYS;
+  for (int i = 0; use_openat2 && i < MAX_RETRIES; i++)
+    {
+      fd = (int) syscall (SYS_openat2, root_fd, below, &how, sizeof how);
+      if (fd >= 0 || (errno != EAGAIN && errno != EINTR))
+        break;
+    }
+  return fd < 0 && errno == ENOSYS ? plain_walk (root_fd, below, flags) : fd;
+}
+
 int
 ow_runner_descent_open (int         root_fd,
                         const char *below,

@@ -16,3 +16,19 @@ bool ow_runner_diff_unified (OwRunnerBuffer *out,
                              size_t          old_length,
                              const char     *new_data,
                              size_t          new_length);
+
+/* Lines that went out and came in. */
+typedef struct {
+  size_t added;
+  size_t removed;
+} OwRunnerDiffLines;
+
+/* The hunks of such a diff, for a patch(1): whole and exactly as the bytes are, or none.
+ * False when they are left out, because they would not fit into @out or are too many to
+ * compare; @lines is counted all the same. */
+bool ow_runner_diff_hunks (OwRunnerBuffer    *out,
+                           const char        *old_data,
+                           size_t             old_length,
+                           const char        *new_data,
+                           size_t             new_length,
+                           OwRunnerDiffLines *lines);

@@ -354,6 +354,19 @@ common_end (const char *a,
   return same;
 }
 
+/* What takes too long to compare has changed whole. */
+static void
+mark_changes (Side *a,
+              Side *b)
+{
+  if (compare (a, b))
+    return;
+  for (size_t i = 0; i < a->n; i++)
+    a->lines[i].changed = true;
+  for (size_t i = 0; i < b->n; i++)
+    b->lines[i].changed = true;
+}
+
 bool
 ow_runner_diff_unified (OwRunnerBuffer *out,
                         const char   *name,
@@ -374,13 +387,7 @@ ow_runner_diff_unified (OwRunnerBuffer *out,
       split_lines (&b, new_data + start, new_length - start - end))
     {
       a.first = b.first = count_newlines (old_data, start);
-      if (!compare (&a, &b))
-        {
-          for (size_t i = 0; i < a.n; i++)
-            a.lines[i].changed = true;
-          for (size_t i = 0; i < b.n; i++)
-            b.lines[i].changed = true;
-        }
+      mark_changes (&a, &b);
       escaped = put_hunks (out, &a, &b);
     }
   else
@@ -391,4 +398,71 @@ ow_runner_diff_unified (OwRunnerBuffer *out,
   free (a.lines);
   free (b.lines);
   return escaped;
+}
+
+static size_t
+count_lines (const char *data,
+             size_t      length)
+{
+  return count_newlines (data, length) + (length > 0 && data[length - 1] != '\n' ? 1 : 0);
+}
+
+static bool
+put_whole_hunks (OwRunnerBuffer *out,
+                 const Side     *a,
+                 const Side     *b)
+{
+  Change change = { 0 };
+  Change next = { 0 };
+  size_t start = out->length;
+  bool escaped = false;
+  bool whole = true;
+  bool more = next_change (a, b, &change, &next);
+
+  while (more && whole)
+    {
+      change = next;
+      whole = put_hunk (out, a, b, &change, &next, &more, &escaped) && !out->cut;
+    }
+  if (whole && !escaped)
+    return true;
+  out->length = start;
+  out->cut = false;
+  if (out->data != NULL)
+    out->data[start] = '\0';
+  return false;
+}
+
+bool
+ow_runner_diff_hunks (OwRunnerBuffer    *out,
+                      const char        *old_data,
+                      size_t             old_length,
+                      const char        *new_data,
+                      size_t             new_length,
+                      OwRunnerDiffLines *lines)
+{
+  size_t start = common_start (old_data, old_length, new_data, new_length);
+  size_t end = common_end (old_data + start, old_length - start, new_data + start,
+                           new_length - start);
+  Side a = { NULL };
+  Side b = { NULL };
+  bool done = false;
+
+  lines->removed = count_lines (old_data + start, old_length - start - end);
+  lines->added = count_lines (new_data + start, new_length - start - end);
+  if (split_lines (&a, old_data + start, old_length - start - end) &&
+      split_lines (&b, new_data + start, new_length - start - end))
+    {
+      a.first = b.first = count_newlines (old_data, start);
+      mark_changes (&a, &b);
+      lines->removed = lines->added = 0;
+      for (size_t i = 0; i < a.n; i++)
+        lines->removed += a.lines[i].changed;
+      for (size_t i = 0; i < b.n; i++)
+        lines->added += b.lines[i].changed;
+      done = put_whole_hunks (out, &a, &b);
+    }
+  free (a.lines);
+  free (b.lines);
+  return done;
 }

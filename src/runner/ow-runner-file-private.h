@@ -45,13 +45,27 @@ ssize_t ow_runner_file_read (int                  fd,
 const char *ow_runner_file_binary_kind (const char *head,
                                         size_t      length);
 
+/* Whether the place may be written to: it is free, or a regular file that is not write
+ * protected. False with the sentence in @result. */
+bool    ow_runner_file_may_replace (const OwRunnerPath  *path,
+                                    const OwRunnerPlace *place,
+                                    OwRunnerToolResult  *result);
+
 /* Puts a new file with this content in the place, by rename: another name of the old
  * file keeps what it had, and a reader sees the old or the new whole. The old file's
  * permission bits stay. @unchanged (nullable): give up when the file is no more as it
- * was then. False with the sentence in @result. */
+ * was then. Where there was none, one that has come since is left alone. False with the
+ * sentence in @result. */
 bool    ow_runner_file_replace (const OwRunnerPath  *path,
                                 const OwRunnerPlace *place,
                                 const struct stat   *unchanged,
                                 const char          *content,
                                 size_t               length,
+                                OwRunnerToolResult  *result);
+
+/* Takes the file out of its folder, unless it is no more as it was in @unchanged. False
+ * with the sentence in @result. */
+bool    ow_runner_file_remove  (const OwRunnerPath  *path,
+                                const OwRunnerPlace *place,
+                                const struct stat   *unchanged,
                                 OwRunnerToolResult  *result);

@@ -265,7 +265,8 @@ write_temporary (const OwRunnerPlace *place,
                  const char          *content,
                  size_t               length)
 {
-  mode_t mode = place->exists ? place->status.st_mode & 01777 : 0666;
+  mode_t mode = place->exists ? place->status.st_mode & 01777
+                              : place->mode != 0 ? place->mode & 01777 : 0666;
   int fd = openat (place->parent, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, mode & 0666);
   bool nameless = fd >= 0;
   int outcome;
@@ -290,6 +291,10 @@ write_temporary (const OwRunnerPlace *place,
         errno = 0;
       outcome = fchmod (fd, mode);
     }
+  else if (outcome == 0 && place->mode != 0)
+    {
+      outcome = fchmod (fd, mode);
+    }
   if (outcome == 0)
     outcome = fsync (fd);
   if (outcome == 0 && nameless)
@@ -305,6 +310,17 @@ write_temporary (const OwRunnerPlace *place,
   return outcome;
 }
 
+/* rename(2) onto a name that is free, where the file system can do that. */
+static int
+rename_free (int         parent,
+             const char *from,
+             const char *to)
+{
+  if (renameat2 (parent, from, parent, to, RENAME_NOREPLACE) == 0)
+    return 0;
+  return errno == EINVAL || errno == ENOSYS ? renameat (parent, from, parent, to) : -1;
+}
+
 static bool
 still_same (const OwRunnerPlace *place,
             const struct stat   *before)
@@ -317,10 +333,10 @@ still_same (const OwRunnerPlace *place,
          now.st_mtim.tv_nsec == before->st_mtim.tv_nsec;
 }
 
-static bool
-may_replace (const OwRunnerPath  *path,
-             const OwRunnerPlace *place,
-             OwRunnerToolResult  *result)
+bool
+ow_runner_file_may_replace (const OwRunnerPath  *path,
+                            const OwRunnerPlace *place,
+                            OwRunnerToolResult  *result)
 {
   if (!place->exists)
     return true;
@@ -334,6 +350,18 @@ may_replace (const OwRunnerPath  *path,
   return !result->is_error;
 }
 
+/* Best effort: what was done is already seen by everyone. */
+static void
+sync_folder (int parent)
+{
+  int directory = openat (parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+  if (directory < 0)
+    return;
+  fsync (directory);
+  close (directory);
+}
+
 bool
 ow_runner_file_replace (const OwRunnerPath  *path,
                         const OwRunnerPlace *place,
@@ -343,9 +371,8 @@ ow_runner_file_replace (const OwRunnerPath  *path,
                         OwRunnerToolResult  *result)
 {
   char name[40];
-  int directory;
 
-  if (!may_replace (path, place, result))
+  if (!ow_runner_file_may_replace (path, place, result))
     return false;
   if (!temporary_name (name) || write_temporary (place, name, content, length) < 0)
     {
@@ -361,21 +388,62 @@ ow_runner_file_replace (const OwRunnerPath  *path,
                            "was left as it is. Read it again, then edit.", path->shown);
       return false;
     }
-  if (renameat (place->parent, name, place->parent, place->name) < 0)
+  if ((place->exists ? renameat (place->parent, name, place->parent, place->name)
+                     : rename_free (place->parent, name, place->name)) < 0)
     {
       int saved = errno;
 
       unlinkat (place->parent, name, 0);
+      if (saved == EEXIST)
+        {
+          ow_runner_args_fail (result, "%s was made by something else while this call ran, so it "
+                               "was left as it is. Read it, then write it again.", path->shown);
+          return false;
+        }
       ow_runner_args_fail (result, "%s was not written: %s. What was there is unchanged. Look at "
                            "it with the shell.", path->shown, strerror (saved));
       return false;
     }
-  /* Best effort: the rename itself is already done and seen by everyone. */
-  directory = openat (place->parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (directory >= 0)
+  sync_folder (place->parent);
+  return true;
+}
+
+bool
+ow_runner_file_remove (const OwRunnerPath  *path,
+                       const OwRunnerPlace *place,
+                       const struct stat   *unchanged,
+                       OwRunnerToolResult  *result)
+{
+  char name[40];
+  OwRunnerPlace moved = *place;
+  int saved;
+
+  if (!ow_runner_file_may_replace (path, place, result))
+    return false;
+  /* Out of everyone's way first: what is then looked at is what is removed. */
+  moved.name = name;
+  if (!temporary_name (name) || rename_free (place->parent, place->name, name) < 0)
     {
-      fsync (directory);
-      close (directory);
+      ow_runner_args_fail (result, "%s was not removed: %s.", path->shown, strerror (errno));
+      return false;
     }
+  if (!still_same (&moved, unchanged))
+    {
+      if (rename_free (place->parent, name, place->name) == 0)
+        ow_runner_args_fail (result, "%s was changed by something else while this call ran, so it "
+                             "was left as it is.", path->shown);
+      else
+        ow_runner_args_fail (result, "%s was changed by something else while this call ran. What "
+                             "was there is now called %s in its folder.", path->shown, name);
+      return false;
+    }
+  saved = unlinkat (place->parent, name, 0) < 0 ? errno : 0;
+  if (saved != 0)
+    {
+      rename_free (place->parent, name, place->name);
+      ow_runner_args_fail (result, "%s was not removed: %s.", path->shown, strerror (saved));
+      return false;
+    }
+  sync_folder (place->parent);
   return true;
 }

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "ow-runner-keep-private.h"
 #include "ow-runner-private.h"
 #include "ow-runner-process-private.h"
 #include "ow-runner-report-private.h"
@@ -106,6 +107,8 @@ close_others (const OwRunnerRoots *roots)
     {
       unsigned int kept = ~0u;
 
+      if (roots->keep != NULL && (unsigned int) roots->keep->fd >= first)
+        kept = (unsigned int) roots->keep->fd;
       for (size_t i = 0; i < roots->n; i++)
         {
           unsigned int fd = (unsigned int) roots->fds[i];

@@ -15,6 +15,8 @@ typedef struct {
   bool        exists;
   struct stat status; /* of the file when it exists; never a link's */
   bool        read_only;
+  size_t      root;   /* the folder whose rules hold there */
+  mode_t      mode;   /* for a file that does not exist; 0: what is usual */
 } OwRunnerPlace;
 
 /* Finds the place that writing to the path means. False with the sentence in @result
@@ -23,4 +25,16 @@ bool ow_runner_place_locate  (const OwRunnerPath  *self,
                               const OwRunnerRoots *roots,
                               OwRunnerPlace       *place,
                               OwRunnerToolResult  *result);
+/* The same for what is to stay where it is: a link on the way to the file, or in its
+ * place, is refused. @writing: the file may be changed there. */
+bool ow_runner_place_locate_plain (const OwRunnerPath  *self,
+                                   const OwRunnerRoots *roots,
+                                   bool                 writing,
+                                   OwRunnerPlace       *place,
+                                   OwRunnerToolResult  *result);
 void ow_runner_place_release (OwRunnerPlace       *place);
+
+/* (owned, malloc) the absolute path of the place, which no link is a part of as far as it
+ * goes below the session's folder; NULL where it cannot be told. */
+char *ow_runner_place_path   (const OwRunnerPlace *place,
+                              const OwRunnerRoots *roots);

@@ -5,12 +5,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "ow-runner-args-private.h"
 #include "ow-runner-descent-private.h"
+#include "ow-runner-file-private.h"
 
 /* Links followed from the last component; the kernel's own limit. */
 #define MAX_LINKS 40
@@ -23,7 +25,8 @@
 static bool
 governing_folder (const OwRunnerRoots *roots,
                   int                  directory,
-                  bool                *read_only)
+                  bool                *read_only,
+                  size_t              *governing)
 {
   int at = fcntl (directory, F_DUPFD_CLOEXEC, 3);
   bool found = false;
@@ -42,6 +45,8 @@ governing_folder (const OwRunnerRoots *roots,
           if (fstat (roots->fds[i], &root) < 0 || root.st_dev != here.st_dev ||
               root.st_ino != here.st_ino)
             continue;
+          if (!found)
+            *governing = i;
           found = true;
           *read_only = *read_only || roots->read_only[i];
         }
@@ -182,7 +187,7 @@ may_write (const OwRunnerPath  *self,
            OwRunnerPlace       *place,
            OwRunnerToolResult  *result)
 {
-  if (!governing_folder (roots, place->parent, &place->read_only))
+  if (!governing_folder (roots, place->parent, &place->read_only, &place->root))
     ow_runner_path_fail (self, roots, "written", EXDEV, result);
   else if (place->read_only)
     ow_runner_args_fail (result, "%s was not written: it lies in a folder that this session may "
@@ -228,4 +233,94 @@ ow_runner_place_locate (const OwRunnerPath  *self,
   if (result->is_error)
     ow_runner_place_release (place);
   return !result->is_error;
+}
+
+/* Looks at what stands in the place itself. */
+static void
+look_plain (const OwRunnerPath  *self,
+            const OwRunnerRoots *roots,
+            OwRunnerPlace       *place,
+            OwRunnerToolResult  *result)
+{
+  if (strcmp (place->name, ".") == 0 || strcmp (place->name, "..") == 0 || place->name[0] == '\0')
+    {
+      ow_runner_args_fail (result, "%s is a folder and no file.", self->shown);
+      return;
+    }
+  place->exists = fstatat (place->parent, place->name, &place->status, AT_SYMLINK_NOFOLLOW) == 0;
+  if (!place->exists && errno != ENOENT)
+    ow_runner_path_fail (self, roots, "looked at", errno, result);
+  else if (place->exists && !S_ISREG (place->status.st_mode))
+    ow_runner_args_fail (result, "A %s stands there now.",
+                         ow_runner_file_kind (place->status.st_mode));
+}
+
+bool
+ow_runner_place_locate_plain (const OwRunnerPath  *self,
+                              const OwRunnerRoots *roots,
+                              bool                 writing,
+                              OwRunnerPlace       *place,
+                              OwRunnerToolResult  *result)
+{
+  char *folder;
+
+  memset (place, 0, sizeof *place);
+  split (self->below, &folder, &place->name);
+  place->parent = ow_runner_descent_plain (roots->fds[self->root], folder, O_PATH | O_DIRECTORY);
+  free (folder);
+  if (place->parent < 0 && (errno == ELOOP || errno == EXDEV))
+    ow_runner_args_fail (result, "A symbolic link stands on the way to it now.");
+  else if (place->parent < 0 && (errno == ENOENT || errno == ENOTDIR))
+    ow_runner_args_fail (result, "Its folder is not there any more.");
+  else if (place->parent < 0)
+    ow_runner_path_fail (self, roots, "looked at", errno, result);
+  else
+    look_plain (self, roots, place, result);
+  if (!result->is_error && writing)
+    may_write (self, roots, place, result);
+  if (result->is_error)
+    ow_runner_place_release (place);
+  return !result->is_error;
+}
+
+/* (owned, malloc) where the kernel says that a descriptor's directory is, or NULL. */
+static char *
+path_of (int fd)
+{
+  char name[40];
+  char path[OW_RUNNER_PATH_MAX + 1];
+  ssize_t length;
+
+  snprintf (name, sizeof name, "/proc/self/fd/%d", fd);
+  length = readlink (name, path, sizeof path - 1);
+  return length > 0 && path[0] == '/' ? ow_runner_buffer_copy (path, (size_t) length) : NULL;
+}
+
+char *
+ow_runner_place_path (const OwRunnerPlace *place,
+                      const OwRunnerRoots *roots)
+{
+  const char *folder = roots->folders[place->root];
+  char *root = path_of (roots->fds[place->root]);
+  char *parent = path_of (place->parent);
+  size_t length = root == NULL ? 0 : strlen (root);
+  char *whole = NULL;
+
+  if (length == 1)
+    length = 0; /* "/" itself */
+  if (root != NULL && parent != NULL && folder[0] == '/' && strncmp (root, parent, length) == 0
+      && (parent[length] == '/' || parent[length] == '\0'))
+    {
+      const char *below = parent[length] == '/' ? parent + length + 1 : "";
+      size_t end = strlen (folder);
+
+      while (end > 0 && folder[end - 1] == '/')
+        end--;
+      if (asprintf (&whole, "%.*s/%s%s%s", (int) end, folder, below, below[0] == '\0' ? "" : "/",
+                    place->name) < 0)
+        abort ();
+    }
+  free (root);
+  free (parent);
+  return whole;
 }

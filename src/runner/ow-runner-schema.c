@@ -11,6 +11,8 @@
 #define TEXT "{\"type\":\"string\"}"
 #define PATH "{\"type\":\"string\",\"description\":\"absolute, or relative to the first folder\"}"
 #define FLAG "{\"type\":\"boolean\"}"
+#define CHANGES "{\"type\":\"array\",\"minItems\":1,\"maxItems\":20000," \
+  "\"items\":{\"type\":\"object\",\"required\":[\"path\"]}}"
 #define COUNT "{\"type\":\"integer\",\"minimum\":1}"
 
 static const struct {
@@ -41,6 +43,11 @@ static const struct {
     "\"context\":{\"type\":\"integer\",\"minimum\":0}}", "[\"pattern\"]", true },
   { "glob", "Find files by a name pattern such as **/*.c.",
     "{\"pattern\":" TEXT ",\"path\":" PATH "}", "[\"pattern\"]", true },
+  { "undo", "Take changes of write and edit back. They are what those answered, oldest first; "
+    "without apply it is only said what would be done.",
+    "{\"changes\":" CHANGES ",\"apply\":" FLAG "}", "[\"changes\"]", false },
+  { "changes", "Compare files with what they held before changes of write and edit.",
+    "{\"changes\":" CHANGES "}", "[\"changes\"]", true },
 };
 
 static json_t *

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "ow-runner-command-private.h"
+#include "ow-runner-keep-private.h"
 #include "ow-runner-private.h"
 #include "ow-runner-process-private.h"
 #include "ow-runner-proxy-private.h"
@@ -43,6 +44,7 @@ typedef struct {
   const char *proxy_socket;
   uint16_t    proxy_port;
   const char *home;
+  const char *undo;
   int         lease_s;
   bool        die_with_parent;
 } Options;
@@ -56,8 +58,8 @@ usage (const char *problem,
            "Usage: openworker-runner serve (--socket PATH | --stdio) --folder PATH…\n"
            "         [--folder-ro PATH]… [--landlock [--landlock-list PATH]…\n"
            "         [--landlock-ro PATH]… [--landlock-rw PATH]…]\n"
-           "         [--home PATH] [--proxy-socket PATH --proxy-port N] [--lease SECONDS]\n"
-           "         [--die-with-parent]\n",
+           "         [--home PATH] [--undo PATH] [--proxy-socket PATH --proxy-port N]\n"
+           "         [--lease SECONDS] [--die-with-parent]\n",
            problem, word == NULL ? "" : ": ", word == NULL ? "" : word);
   return OW_RUNNER_EXIT_USAGE;
 }
@@ -104,6 +106,8 @@ take_value (Options    *options,
     options->landlock_rw.items[options->landlock_rw.n++] = value;
   else if (strcmp (name, "--home") == 0)
     return *(options->home = value) == '/';
+  else if (strcmp (name, "--undo") == 0)
+    options->undo = value;
   else if (strcmp (name, "--proxy-socket") == 0)
     options->proxy_socket = value;
   else if (strcmp (name, "--proxy-port") == 0)
@@ -153,6 +157,8 @@ parse_options (Options *options,
     return usage ("There are too many folders: 256 are the most", NULL);
   if ((options->proxy_socket != NULL) != (options->proxy_port != 0))
     return usage ("--proxy-socket and --proxy-port go together", NULL);
+  if (options->landlock && options->undo != NULL)
+    options->landlock_rw.items[options->landlock_rw.n++] = options->undo;
   if (!options->landlock && (options->landlock_list.n > 0 || options->landlock_ro.n > 0
                              || options->landlock_rw.n > 0))
     return usage ("--landlock-list, --landlock-ro and --landlock-rw need --landlock", NULL);
@@ -284,6 +290,22 @@ open_roots (OwRunner      *runner,
   return true;
 }
 
+static bool
+open_keep (OwRunner      *runner,
+           OwRunnerKeep  *keep,
+           const Options *options)
+{
+  char error[OW_RUNNER_ERROR_SIZE];
+
+  keep->fd = -1;
+  if (options->undo == NULL)
+    return true;
+  if (!ow_runner_keep_open (keep, options->undo, error))
+    return complain (error) == 0;
+  runner->roots.keep = keep;
+  return true;
+}
+
 typedef struct {
   OwRunner *runner;
   int       fd;
@@ -386,6 +408,7 @@ static int
 serve (const Options *options)
 {
   OwRunner runner = { 0 };
+  OwRunnerKeep keep = { .fd = -1 };
   int status = 1;
 
   signal (SIGPIPE, SIG_IGN);
@@ -398,7 +421,8 @@ serve (const Options *options)
   if (runner.children == NULL || runner.forks == NULL || runner.drains == NULL
       || !make_instance (&runner))
     complain ("There is no memory or no descriptor to begin with.");
-  else if (open_roots (&runner, options) && set_home (options->home))
+  else if (open_roots (&runner, options) && set_home (options->home)
+           && open_keep (&runner, &keep, options))
     status = run (options, &runner);
   for (size_t i = 0; runner.roots.fds != NULL && i < runner.roots.n; i++)
     {
@@ -406,6 +430,7 @@ serve (const Options *options)
         close (runner.roots.fds[i]);
     }
   free (runner.roots.fds);
+  ow_runner_keep_close (&keep);
   ow_runner_drains_free (runner.drains);
   ow_runner_forks_free (runner.forks);
   ow_runner_children_free (runner.children);

@@ -46,6 +46,8 @@ static const struct {
   { "edit", ow_tool_edit },
   { "grep", ow_tool_grep },
   { "glob", ow_tool_glob },
+  { "undo", ow_tool_undo },
+  { "changes", ow_tool_changes },
 };
 
 static void

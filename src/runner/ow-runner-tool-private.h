@@ -22,6 +22,7 @@ typedef struct {
   bool        *read_only;
   int         *fds;       /* O_PATH directories, opened when the runner starts */
   size_t       n;
+  const struct _OwRunnerKeep *keep; /* (nullable) the undo folder */
 } OwRunnerRoots;
 
 typedef struct {
@@ -55,3 +56,9 @@ void ow_tool_grep  (const OwRunnerRoots *roots,
 void ow_tool_glob  (const OwRunnerRoots *roots,
                     const json_t        *arguments,
                     OwRunnerToolResult  *result);
+void ow_tool_undo  (const OwRunnerRoots *roots,
+                    const json_t        *arguments,
+                    OwRunnerToolResult  *result);
+void ow_tool_changes (const OwRunnerRoots *roots,
+                      const json_t        *arguments,
+                      OwRunnerToolResult  *result);

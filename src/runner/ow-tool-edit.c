@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "ow-runner-args-private.h"
+#include "ow-runner-change-private.h"
 #include "ow-runner-diff-private.h"
 #include "ow-runner-file-private.h"
 #include "ow-runner-path-private.h"
@@ -120,7 +121,9 @@ fail_ambiguous (const OwRunnerPath    *path,
 
 static void
 answer (const OwRunnerPath    *path,
+        const OwRunnerRoots   *roots,
         const OwRunnerPlace   *place,
+        const OwRunnerChange  *change,
         const char            *data,
         size_t                 length,
         const OwRunnerReplace *replace,
@@ -135,8 +138,10 @@ answer (const OwRunnerPath    *path,
   escaped = ow_runner_diff_unified (&diff, path->shown, data, length, replace->data,
                                     replace->length);
   ow_runner_buffer_init (&text, OW_RUNNER_TEXT_MAX);
-  ow_runner_buffer_printf (&text, "Replaced %zu place%s in %s.\n", replace->found,
+  ow_runner_buffer_printf (&text, "Replaced %zu place%s in %s.", replace->found,
                            replace->found == 1 ? "" : "s", path->shown);
+  ow_runner_change_note (change, roots, &text);
+  ow_runner_buffer_append (&text, "\n");
   if (place->status.st_nlink > 1)
     ow_runner_buffer_printf (&text, "The file had %lu names (hard links); the others keep what "
                              "they had.\n", (unsigned long) place->status.st_nlink);
@@ -145,6 +150,7 @@ answer (const OwRunnerPath    *path,
     ow_runner_buffer_append (&text, "[Bytes that are not UTF-8 text stand as \\xNN.]\n");
   if (replace->crlf)
     ow_runner_buffer_append (&text, "[Line ends are CRLF, and so are those of the new text.]\n");
+  json_object_set_new (structured, "change", ow_runner_change_json (change));
   json_object_set_new (structured, "replacements", json_integer ((json_int_t) replace->found));
   json_object_set_new (structured, "diff", json_stringn (diff.data, diff.length));
   ow_runner_buffer_clear (&diff);
@@ -153,13 +159,16 @@ answer (const OwRunnerPath    *path,
 
 static void
 edit (const OwRunnerPath  *path,
+      const OwRunnerRoots *roots,
       const OwRunnerPlace *place,
       const Arguments     *arguments,
-      const char          *data,
+      char                *data,
       size_t               length,
       const struct stat   *status,
       OwRunnerToolResult  *result)
 {
+  const OwRunnerContent old = { data, length, *status };
+  OwRunnerChange change;
   OwRunnerReplace replace;
 
   switch (ow_runner_replace_apply (&replace, data, length, arguments->old_text,
@@ -180,8 +189,10 @@ edit (const OwRunnerPath  *path,
       break;
 
     case OW_RUNNER_REPLACE_DONE:
-      if (ow_runner_file_replace (path, place, status, replace.data, replace.length, result))
-        answer (path, place, data, length, &replace, result);
+      if (ow_runner_change_replace (&change, roots, path, place, &old, replace.data,
+                                    replace.length, result))
+        answer (path, roots, place, &change, data, length, &replace, result);
+      ow_runner_change_clear (&change);
       break;
     }
   ow_runner_replace_clear (&replace);
@@ -248,7 +259,7 @@ ow_tool_edit (const OwRunnerRoots *roots,
       fd = open_place (&path, &place, &status, result);
       data = fd >= 0 ? read_whole (&path, fd, &status, &length, result) : NULL;
       if (data != NULL)
-        edit (&path, &place, &given, data, length, &status, result);
+        edit (&path, roots, &place, &given, data, length, &status, result);
       free (data);
       if (fd >= 0)
         close (fd);

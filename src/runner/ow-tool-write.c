@@ -5,16 +5,19 @@
 #include <string.h>
 
 #include "ow-runner-args-private.h"
+#include "ow-runner-change-private.h"
 #include "ow-runner-file-private.h"
 #include "ow-runner-path-private.h"
 #include "ow-runner-place-private.h"
 #include "ow-runner-tool-private.h"
 
 static void
-answer (const OwRunnerPath  *path,
-        const OwRunnerPlace *place,
-        size_t               length,
-        OwRunnerToolResult  *result)
+answer (const OwRunnerPath   *path,
+        const OwRunnerRoots  *roots,
+        const OwRunnerPlace  *place,
+        const OwRunnerChange *change,
+        size_t                length,
+        OwRunnerToolResult   *result)
 {
   json_t *structured = json_object ();
   OwRunnerBuffer text;
@@ -25,6 +28,8 @@ answer (const OwRunnerPath  *path,
   if (place->exists && place->status.st_nlink > 1)
     ow_runner_buffer_printf (&text, " The file had %lu names (hard links); the others keep what "
                              "they had.", (unsigned long) place->status.st_nlink);
+  ow_runner_change_note (change, roots, &text);
+  json_object_set_new (structured, "change", ow_runner_change_json (change));
   json_object_set_new (structured, "bytes", json_integer ((json_int_t) length));
   json_object_set_new (structured, "created", json_boolean (!place->exists));
   ow_runner_args_answer (result, &text, structured);
@@ -48,8 +53,11 @@ ow_tool_write (const OwRunnerRoots *roots,
     return;
   if (ow_runner_place_locate (&path, roots, &place, result))
     {
-      if (ow_runner_file_replace (&path, &place, NULL, content, length, result))
-        answer (&path, &place, length, result);
+      OwRunnerChange change;
+
+      if (ow_runner_change_replace (&change, roots, &path, &place, NULL, content, length, result))
+        answer (&path, roots, &place, &change, length, result);
+      ow_runner_change_clear (&change);
       ow_runner_place_release (&place);
     }
   ow_runner_path_clear (&path);
