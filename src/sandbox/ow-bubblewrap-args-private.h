@@ -28,6 +28,7 @@ typedef struct {
   int hosts;
   int resolv;
   int home;
+  int undo;           /* only where the plan has one */
   int run_dir;
   int runner;
   const int *folders; /* one for each of the plan's, in its order */

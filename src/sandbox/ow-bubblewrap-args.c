@@ -169,6 +169,8 @@ ow_bubblewrap_args_options (const OwBubblewrapArgs *args)
       add_fd (out, "--bind-fd", args->fds.run_dir, OW_BUBBLEWRAP_RUN);
       add_folders (out, args);
       add_fd (out, "--bind-fd", args->fds.home, args->plan->home);
+      if (args->plan->undo != NULL)
+        add_fd (out, "--bind-fd", args->fds.undo, args->plan->undo);
       add_fd (out, "--ro-bind-fd", args->fds.runner, OW_BUBBLEWRAP_RUNNER);
       add (out, "--chdir", first->path, NULL);
     }
@@ -221,6 +223,8 @@ add_serve (GPtrArray              *out,
        "--landlock-rw", "/dev", "--landlock-rw", OW_BUBBLEWRAP_RUN,
        "--proxy-socket", OW_BUBBLEWRAP_RUN "/proxy.sock", "--proxy-port", PROXY_PORT,
        "--lease", LEASE, NULL);
+  if (plan->undo != NULL)
+    add (out, "--undo", plan->undo, NULL);
 }
 
 char **

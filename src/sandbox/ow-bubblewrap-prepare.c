@@ -100,6 +100,8 @@ hand_plan (OwBubblewrapLaunch *launch,
     }
   args->fds.folders = folder_fds;
   return (args->fds.home = ow_bubblewrap_launch_hand_path (launch, plan->home, error)) >= 0 &&
+         (plan->undo == NULL ||
+          (args->fds.undo = ow_bubblewrap_launch_hand_path (launch, plan->undo, error)) >= 0) &&
          (args->fds.run_dir = ow_bubblewrap_launch_hand_path (launch, plan->run_dir, error)) >= 0 &&
          (args->fds.runner = ow_bubblewrap_launch_hand_path (launch, plan->runner, error)) >= 0;
 }

@@ -80,6 +80,11 @@ make_argv (const OwSandboxPlan *plan)
       g_ptr_array_add (argv, g_strdup (folder->read_only ? "--folder-ro" : "--folder"));
       g_ptr_array_add (argv, g_strdup (folder->path));
     }
+  if (plan->undo != NULL)
+    {
+      g_ptr_array_add (argv, g_strdup ("--undo"));
+      g_ptr_array_add (argv, g_strdup (plan->undo));
+    }
   g_ptr_array_add (argv, NULL);
   return (char **) g_ptr_array_free (argv, FALSE);
 }

@@ -7,7 +7,7 @@
 #include "sandbox/ow-sandbox-plan.h"
 
 /* Proves that each folder of @plan is, inside, the folder that was checked (REQ-W10), and behind a
- * wall the private home too: an engine can show an empty one in its place.
+ * wall the private home and the undo folder too: an engine can show an empty one in its place.
  * Read-write: a token that the host writes is read by the runner, and one that the
  * runner writes is read by the host, both by descriptor. Read-only: device and inode,
  * and, where @walled, a write that must fail; without a wall nothing hinders a command

@@ -38,7 +38,7 @@ typedef struct {
   OwChannel           *channel; /* (owned) */
   const OwSandboxPlan *plan;    /* (unowned) */
   gboolean             walled;
-  OwFolder            *home;    /* (owned) (nullable) the private home, which is a mount too */
+  GPtrArray           *own;     /* (owned) OwFolder: private home and undo, which are mounts too */
   guint                index;   /* of the folder */
   Step                 step;
   char                *name;    /* (owned) (nullable) the file that may be there now */
@@ -48,24 +48,26 @@ typedef struct {
 
 static void ow_mount_proof_next (GTask *task);
 
-/* The private home comes behind the folders. */
+/* What is the program's own comes behind the folders. */
 static const OwFolder *
 proof_folder (const Proof *proof)
 {
   const GPtrArray *folders = proof->plan->folders;
 
-  return proof->index < folders->len ? folders->pdata[proof->index] : proof->home;
+  return proof->index < folders->len ? folders->pdata[proof->index]
+                                     : proof->own->pdata[proof->index - folders->len];
 }
 
 /* Where it is gone no file can be made in it, and its proof fails. */
-static OwFolder *
-open_home (const char *path)
+static void
+add_own (Proof      *proof,
+         const char *path)
 {
-  OwFolder *home = g_new0 (OwFolder, 1);
+  OwFolder *own = g_new0 (OwFolder, 1);
 
-  home->path = g_strdup (path);
-  home->fd = open (path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  return home;
+  own->path = g_strdup (path);
+  own->fd = open (path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  g_ptr_array_add (proof->own, own);
 }
 
 /* The name is random, so what stands under it is the proof's own. */
@@ -85,7 +87,7 @@ proof_free (gpointer data)
 
   proof_remove_file (proof);
   g_object_unref (proof->channel);
-  g_clear_pointer (&proof->home, ow_folder_free);
+  g_ptr_array_unref (proof->own);
   g_free (proof->token);
   g_free (proof);
 }
@@ -384,7 +386,7 @@ ow_mount_proof_next (GTask *task)
 
   if (g_task_return_error_if_cancelled (task))
     return;
-  if (proof->index == proof->plan->folders->len + (proof->home != NULL))
+  if (proof->index == proof->plan->folders->len + proof->own->len)
     {
       g_task_return_boolean (task, TRUE);
       return;
@@ -422,8 +424,11 @@ ow_mount_proof_run_async (OwChannel           *channel,
   proof->channel = g_object_ref (channel);
   proof->plan = plan;
   proof->walled = walled;
+  proof->own = g_ptr_array_new_with_free_func ((GDestroyNotify) ow_folder_free);
   if (walled)
-    proof->home = open_home (plan->home);
+    add_own (proof, plan->home);
+  if (walled && plan->undo != NULL)
+    add_own (proof, plan->undo);
   g_task_set_task_data (task, proof, proof_free);
   ow_mount_proof_next (task);
 }

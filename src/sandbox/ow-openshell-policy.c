@@ -278,6 +278,12 @@ collect_paths (const OwSandboxPlan *plan,
   if (!ow_openshell_policy_check_path (plan->home, error))
     return FALSE;
   add_path (read_write, plan->home);
+  if (plan->undo != NULL)
+    {
+      if (!ow_openshell_policy_check_path (plan->undo, error))
+        return FALSE;
+      add_path (read_write, plan->undo);
+    }
   for (guint i = 0; i < plan->folders->len; i++)
     {
       const OwFolder *folder = g_ptr_array_index (plan->folders, i);
@@ -293,7 +299,8 @@ collect_paths (const OwSandboxPlan *plan,
                  "takes %u", plan->folders->len,
                  OW_OPENSHELL_POLICY_PATHS -
                  g_strv_length ((char **) ow_openshell_policy_read_only) -
-                 g_strv_length ((char **) ow_openshell_policy_read_write) - 1);
+                 g_strv_length ((char **) ow_openshell_policy_read_write) - 1 -
+                 (plan->undo != NULL));
   return FALSE;
 }
 

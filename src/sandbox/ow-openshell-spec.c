@@ -61,6 +61,8 @@ ow_openshell_words_command (const OwSandboxPlan *plan)
       g_strv_builder_add_many (command, folder->read_only ? "--landlock-ro" : "--landlock-rw",
                                folder->path, NULL);
     }
+  if (plan->undo != NULL)
+    g_strv_builder_add_many (command, "--undo", plan->undo, NULL);
   return g_strv_builder_end (command);
 }
 
@@ -79,6 +81,7 @@ ow_openshell_words_mounts (const OwSandboxPlan *plan,
 {
   g_autoptr (GArray) mounts = g_array_new (FALSE, TRUE, sizeof (OwOpenshellMount));
   OwOpenshellMount home = { .source = plan->home, .target = plan->home };
+  OwOpenshellMount undo = { .source = plan->undo, .target = plan->undo };
   OwOpenshellMount runner = { .source = plan->runner, .target = OW_OPENSHELL_RUNNER,
                               .read_only = TRUE };
   g_autoptr (GError) reason = NULL;
@@ -93,6 +96,8 @@ ow_openshell_words_mounts (const OwSandboxPlan *plan,
       g_array_append_val (mounts, mount);
     }
   g_array_append_val (mounts, home);
+  if (plan->undo != NULL)
+    g_array_append_val (mounts, undo);
   g_array_append_val (mounts, runner);
   /* A folder in a folder comes behind it, or it would be covered. */
   g_array_sort (mounts, compare_mounts);
@@ -116,6 +121,8 @@ check_mountable (const OwSandboxPlan    *plan,
   for (guint i = 0; i < plan->folders->len; i++)
     g_ptr_array_add (paths, ((const OwFolder *) g_ptr_array_index (plan->folders, i))->path);
   g_ptr_array_add (paths, plan->home);
+  if (plan->undo != NULL)
+    g_ptr_array_add (paths, plan->undo);
   g_ptr_array_add (paths, plan->runner);
   for (guint i = 0; i < paths->len; i++)
     {

@@ -7,6 +7,7 @@
 #include "base/ow-source.h"
 #include "ow-prove-bait-private.h"
 #include "ow-sandbox-private.h"
+#include "sandbox/ow-undo-folder.h"
 #include "wire/ow-mcp.h"
 
 /* The proxy's decision comes on another pipe than the runner's answer. */
@@ -30,6 +31,7 @@ typedef enum {
 
 typedef struct {
   OwSandbox   *sandbox;  /* (owned) */
+  char        *session;  /* (owned) (nullable) */
   OwProveBait *bait;     /* (owned) */
   json_t      *claims;   /* (owned) */
   Trial        trial;
@@ -54,6 +56,10 @@ prove_free (gpointer data)
   if (prove->sandbox != NULL)
     g_signal_handlers_disconnect_by_data (prove->sandbox, prove);
   g_clear_object (&prove->sandbox);
+  /* No store knows this session, and would remove what it leaves. */
+  if (prove->session != NULL)
+    ow_undo_folder_remove (prove->session, NULL);
+  g_free (prove->session);
   g_clear_pointer (&prove->bait, ow_prove_bait_free);
   json_decref (prove->claims);
   json_decref (prove->answer);
@@ -474,7 +480,6 @@ ow_prove_run_async (OwSandboxProvider  *provider,
 {
   g_autoptr (GTask) task = g_task_new (provider, cancellable, callback, user_data);
   Prove *prove = g_new0 (Prove, 1);
-  g_autofree char *session = NULL;
   GError *error = NULL;
   GPtrArray *folders;
 
@@ -490,8 +495,8 @@ ow_prove_run_async (OwSandboxProvider  *provider,
       g_task_return_error (task, error);
       return;
     }
-  session = g_strconcat ("prove-", prove->bait->token, NULL);
-  prove->sandbox = ow_sandbox_new (provider, session, folders,
+  prove->session = g_strconcat ("prove-", prove->bait->token, NULL);
+  prove->sandbox = ow_sandbox_new (provider, prove->session, folders,
                                    hosts != NULL ? g_ptr_array_ref (hosts)
                                    : g_ptr_array_new_with_free_func ((GDestroyNotify)
                                                                      ow_host_free));

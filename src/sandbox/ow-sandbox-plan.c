@@ -17,6 +17,7 @@
 #include "base/ow-state.h"
 #include "ow-reaper-private.h"
 #include "sandbox/ow-registry.h"
+#include "sandbox/ow-undo-folder.h"
 
 /* A unix socket's path holds 107 bytes. */
 #define MAX_SOCKET_PATH 107
@@ -94,7 +95,10 @@ make_folders (OwSandboxPlan *plan,
       !make_folder (plan, runtime, plan->run_dir, error))
     return FALSE;
   ow_state_reach ("home-made");
-  return TRUE;
+  if (*plan->session == '\0')
+    return TRUE;
+  plan->undo = ow_undo_folder_make (plan->session, plan->uid, plan->gid, error);
+  return plan->undo != NULL;
 }
 
 OwSandboxPlan *
@@ -149,6 +153,7 @@ ow_sandbox_plan_free (OwSandboxPlan *plan)
   g_free (plan->id);
   g_free (plan->session);
   g_free (plan->home);
+  g_free (plan->undo);
   g_free (plan->run_dir);
   g_free (plan->runner);
   g_free (plan->proxy);

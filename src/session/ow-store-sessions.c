@@ -5,6 +5,7 @@
 
 #include "base/ow-error.h"
 #include "base/ow-text.h"
+#include "sandbox/ow-undo-folder.h"
 
 #define MAX_NAME_CHARS 60
 
@@ -197,7 +198,14 @@ ow_store_delete (OwStore     *self,
       delete_rows (self, "DELETE FROM events WHERE session = ?1", session, error) &&
       delete_rows (self, "DELETE FROM sessions WHERE id = ?1", session, error) &&
       ow_store_exec (self, "COMMIT", error))
-    return TRUE;
+    {
+      g_autoptr (GError) reason = NULL;
+
+      /* The session is gone; what it kept is nobody's any more. */
+      if (!ow_undo_folder_remove (session, &reason))
+        g_debug ("Session %s: %s", session, reason->message);
+      return TRUE;
+    }
   ow_store_exec (self, "ROLLBACK", NULL);
   return FALSE;
 }

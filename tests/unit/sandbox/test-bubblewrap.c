@@ -26,6 +26,7 @@ static const int folder_fds[] = { 30, 31, 32 };
 static OwSandboxPlan plan = {
   .id = (char *) "0123456789ab", .session = (char *) "s",
   .home = (char *) "/home/ann/.config/coworker/sandbox-runtime/0123456789ab",
+  .undo = (char *) "/home/ann/.local/share/coworker/sessions/s/undo",
   .run_dir = (char *) "/run/user/1000/coworker/0123456789ab",
   .runner = (char *) "/usr/libexec/openworker/openworker-runner",
 };
@@ -37,7 +38,8 @@ make_args (uid_t uid)
     .plan = &plan, .uid = uid, .user = "ann", .disable_userns = TRUE, .links = links,
     .n_links = G_N_ELEMENTS (links),
     .fds = { .args = 20, .seccomp = 21, .passwd = 22, .group = 23, .nsswitch = 24, .hosts = 25,
-             .resolv = 26, .home = 27, .run_dir = 28, .runner = 29, .folders = folder_fds },
+             .resolv = 26, .home = 27, .run_dir = 28, .runner = 29, .folders = folder_fds,
+             .undo = 19 },
   };
 
   return args;
@@ -73,6 +75,7 @@ static const char expected_end[] =
   "--perms|1777|--tmpfs|/var/tmp|--perms|0755|--tmpfs|/run|--bind-fd|28|/run/ow|"
   "--bind-fd|32|/srv/a\n\"x\" y|--ro-bind-fd|31|/srv/b|--bind-fd|30|/srv/b/inner|"
   "--bind-fd|27|/home/ann/.config/coworker/sandbox-runtime/0123456789ab|"
+  "--bind-fd|19|/home/ann/.local/share/coworker/sessions/s/undo|"
   "--ro-bind-fd|29|/opt/openworker/openworker-runner|--chdir|/srv/b/inner|";
 
 static void
@@ -130,7 +133,7 @@ test_argv (void)
                    "--landlock-rw|/home/ann/.config/coworker/sandbox-runtime/0123456789ab|"
                    "--landlock-rw|/tmp|--landlock-rw|/var/tmp|--landlock-rw|/dev|"
                    "--landlock-rw|/run/ow|--proxy-socket|/run/ow/proxy.sock|--proxy-port|3128|"
-                   "--lease|600");
+                   "--lease|600|--undo|/home/ann/.local/share/coworker/sessions/s/undo");
 }
 
 static void

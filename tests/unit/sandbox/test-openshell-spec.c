@@ -19,6 +19,7 @@ make_plan (GPtrArray *folders)
 {
   OwSandboxPlan plan = {
     .id = (char *) "0123456789ab", .folders = folders, .home = (char *) "/home/nina/h",
+    .undo = (char *) "/home/nina/u",
     .runner = (char *) "/usr/libexec/openworker/openworker-runner",
   };
 
@@ -59,8 +60,8 @@ static void
 test_mounts (void)
 {
   static const char * const targets[] = {
-    "/home/nina/h", "/opt/openworker/openworker-runner", "/srv/work", "/srv/work-not",
-    "/srv/work/doc",
+    "/home/nina/h", "/home/nina/u", "/opt/openworker/openworker-runner", "/srv/work",
+    "/srv/work-not", "/srv/work/doc",
   };
   g_autoptr (GPtrArray) folders = g_ptr_array_new ();
   OwSandboxPlan plan = make_plan (folders);
@@ -74,7 +75,7 @@ test_mounts (void)
 
       g_assert_cmpstr (get (mounts, i, "target"), ==, targets[i]);
       g_assert_cmpstr (get (mounts, i, "source"), ==,
-                       i == 1 ? plan.runner : targets[i]);
+                       i == 2 ? plan.runner : targets[i]);
       g_assert_true (json_is_boolean (json_object_get (mount, "read_only")));
       g_assert_cmpint (json_is_true (json_object_get (mount, "read_only")), ==, read_only);
       g_assert_null (json_object_get (mount, "selinux_label"));
@@ -137,6 +138,7 @@ test_command (void)
   g_assert_cmpstr (words[0], ==, "/opt/openworker/openworker-runner");
   g_assert_cmpstr (words[1], ==, "serve");
   g_assert_true (has_pair (words, "--home", plan.home));
+  g_assert_true (has_pair (words, "--undo", plan.undo));
   g_assert_true (has_pair (words, "--folder", "/srv/work"));
   g_assert_true (has_pair (words, "--folder-ro", "/srv/work/doc"));
   g_assert_true (has_pair (words, "--landlock-rw", "/srv/work"));

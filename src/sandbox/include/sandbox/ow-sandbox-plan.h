@@ -14,6 +14,7 @@ typedef struct {
   GPtrArray *folders;     /* (owned) OwFolder; the first is where work starts */
   GPtrArray *hosts;       /* (owned) OwHost: the allow list */
   char      *home;        /* (owned) the private home on the host, 0700, owner uid:gid */
+  char      *undo;        /* (owned) (nullable) what the file tools keep, the same; stays */
   char      *run_dir;     /* (owned) 0700 folder for the runner's and the proxy's sockets */
   char      *runner;      /* (owned) openworker-runner on the host */
   char      *proxy;       /* (owned) openworker-proxy on the host */
@@ -27,6 +28,7 @@ typedef struct {
  * are moved into the plan. */
 OwSandboxPlan *ow_sandbox_plan_new  (const char *session, GPtrArray *folders,
                                      GPtrArray *hosts, GError **error);
-/* Removes private home, run folder and registry entry, unless it is abandoned. */
+/* Removes private home, run folder and registry entry, unless it is abandoned; never the undo
+ * folder, which is the session's. */
 void           ow_sandbox_plan_free (OwSandboxPlan *plan);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (OwSandboxPlan, ow_sandbox_plan_free)
