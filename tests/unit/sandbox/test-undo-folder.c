@@ -113,7 +113,8 @@ test_links (void)
       ow_undo_folder_remove ("link", NULL);
       g_assert_true (g_file_test (victim, G_FILE_TEST_IS_REGULAR));
       g_assert_true (g_file_test (under, G_FILE_TEST_IS_DIR));
-      g_assert_cmpint (unlink (path), ==, 0);
+      /* The link itself may have gone, as what was in the way. */
+      unlink (path);
     }
 }
 
