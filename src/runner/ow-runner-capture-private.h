@@ -20,6 +20,9 @@ typedef void (*OwRunnerCaptureFunc) (OwRunnerStream stream,
 
 OwRunnerDrains  *ow_runner_drains_new         (OwRunnerLoop       *loop);
 void             ow_runner_drains_free        (OwRunnerDrains     *self);
+/* Takes @fd, which does not block. */
+void             ow_runner_drains_add         (OwRunnerDrains     *self,
+                                               int                 fd);
 
 /* NULL with errno when there are no descriptors. */
 OwRunnerCapture *ow_runner_capture_new        (OwRunnerLoop       *loop,

@@ -119,10 +119,9 @@ on_drain_timer (void *user_data)
     drain_free (drain);
 }
 
-/* Takes the descriptor. */
-static void
-drains_add (OwRunnerDrains *self,
-            int             fd)
+void
+ow_runner_drains_add (OwRunnerDrains *self,
+                      int             fd)
 {
   Drain *drain = self->n < MAX_DRAINS ? calloc (1, sizeof *drain) : NULL;
 
@@ -283,7 +282,7 @@ ow_runner_capture_finish (OwRunnerCapture *self)
         continue;
       pipe_take_rest (pipe);
       ow_runner_loop_remove (self->loop, pipe->source);
-      drains_add (self->drains, pipe->read_fd);
+      ow_runner_drains_add (self->drains, pipe->read_fd);
     }
   free (self);
 }

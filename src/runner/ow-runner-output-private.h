@@ -42,6 +42,14 @@ void ow_runner_output_add (OwRunnerOutput *self,
                            const char     *data,
                            size_t          length);
 
+/* Whether what comes next goes into the text's tail only. */
+bool ow_runner_output_is_full (const OwRunnerOutput *self);
+
+/* @length bytes were written that nobody looked at. Meant where at least as many as the
+ * tail holds are added next, or text would be missing there without a word. */
+void ow_runner_output_skip (OwRunnerOutput *self,
+                            uint64_t        length);
+
 /* Takes the next message. A character that is not whole yet is held back for the
  * message after, unless this is the @last round. Returns false when there is none. */
 bool ow_runner_output_take (OwRunnerOutput  *self,

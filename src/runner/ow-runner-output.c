@@ -252,6 +252,19 @@ ow_runner_output_add (OwRunnerOutput *self,
     add_tail (self, data + taken, length - taken);
 }
 
+bool
+ow_runner_output_is_full (const OwRunnerOutput *self)
+{
+  return self->head_length == self->half;
+}
+
+void
+ow_runner_output_skip (OwRunnerOutput *self,
+                       uint64_t        length)
+{
+  self->bytes += length;
+}
+
 size_t
 ow_runner_output_get_waiting (const OwRunnerOutput *self)
 {

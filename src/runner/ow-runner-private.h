@@ -13,6 +13,7 @@
 
 typedef struct _OwRunnerShell OwRunnerShell;
 typedef struct _OwRunnerForks OwRunnerForks;
+typedef struct _OwRunnerBackground OwRunnerBackground;
 
 typedef struct {
   OwRunnerLoop     *loop;
@@ -21,6 +22,7 @@ typedef struct {
   OwRunnerRoots     roots;
   OwRunnerShell    *shell;
   OwRunnerForks    *forks;
+  OwRunnerBackground *background;
   char              instance[33];
 } OwRunner;
 
@@ -30,6 +32,13 @@ void           ow_runner_shell_free (OwRunnerShell *self);
 void           ow_runner_shell_run  (OwRunnerShell *self,
                                      OwRunnerTask  *task,
                                      const json_t  *arguments);
+
+/* Where the shell is, and what it exports, as of its last command. */
+typedef struct {
+  const char *cwd;         /* the shell's */
+  int         exported_fd; /* the shell's: a script that exports the same; -1: none */
+} OwRunnerShellPlace;
+OwRunnerShellPlace ow_runner_shell_get_place (OwRunnerShell *self);
 
 void    ow_runner_exec_run    (OwRunner         *runner,
                                OwRunnerTask     *task,
@@ -62,6 +71,16 @@ pid_t   ow_runner_fork_start  (OwRunner         *runner,
                                OwRunnerToolFunc  tool,
                                OwRunnerForkDone  done,
                                void             *done_data);
+
+/* The background tasks, and the tools of theirs. */
+OwRunnerBackground *ow_runner_background_new     (OwRunner           *runner);
+/* Ends none of them. */
+void                ow_runner_background_free    (OwRunnerBackground *self);
+bool                ow_runner_background_is_tool (const char         *name);
+void                ow_runner_background_run     (OwRunnerBackground *self,
+                                                  OwRunnerTask       *task,
+                                                  const char         *tool,
+                                                  const json_t       *arguments);
 
 /* One openworker/probe, blocking. Returns: (new reference) its result */
 json_t *ow_runner_probe       (const json_t     *params);

@@ -26,7 +26,11 @@ typedef struct {
   int         stdin_fd; /* -1: /dev/null, for each of the three */
   int         stdout_fd;
   int         stderr_fd;
+  const char *mark;     /* (nullable) what ow_runner_process_read_mark() finds in it */
+  bool        terminal; /* stdin is a terminal, which becomes its own */
 } OwRunnerSpawn;
+
+#define OW_RUNNER_PROCESS_MARK_MAX 32u
 
 /* Starts a program in a session of its own, with default signals and the environment
  * of a shell without a person. Returns its pid, or -1 with errno: what could not be
@@ -45,6 +49,11 @@ bool   ow_runner_process_is_below (const OwRunnerProcess *list,
                                    size_t                 n,
                                    size_t                 at,
                                    pid_t                  root);
+
+/* The mark that a process was started with, or whatever it came from: also where it has
+ * left that one's session and lost its parent. False: none, or it cannot be told. */
+bool   ow_runner_process_read_mark (pid_t pid,
+                                    char  mark[OW_RUNNER_PROCESS_MARK_MAX]);
 
 /* Clock ticks after boot, the unit of OwRunnerProcess.start. */
 unsigned long long ow_runner_process_now (void);

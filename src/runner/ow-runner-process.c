@@ -11,12 +11,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "ow-runner-loop-private.h"
+
+#define MARK "OPENWORKER_TASK"
+/* An environment that is longer is not looked through to its end. */
+#define ENVIRONMENT_MAX (4u * 1024u * 1024u)
 
 static const struct {
   const char *name;
@@ -66,8 +71,11 @@ child_main (const OwRunnerSpawn *spawn,
     _exit (127);
   for (size_t i = 0; i < sizeof unattended / sizeof unattended[0]; i++)
     setenv (unattended[i].name, unattended[i].value, 1);
+  if (spawn->mark != NULL)
+    setenv (MARK, spawn->mark, 1);
   if (setsid () >= 0 && put_at (spawn->stdin_fd, STDIN_FILENO)
       && put_at (spawn->stdout_fd, STDOUT_FILENO) && put_at (spawn->stderr_fd, STDERR_FILENO)
+      && (!spawn->terminal || ioctl (STDIN_FILENO, TIOCSCTTY, 0) == 0)
       && (spawn->cwd == NULL || chdir (spawn->cwd) == 0))
     execvp (spawn->argv[0], (char *const *) spawn->argv);
   if (write (report_fd, &errno, sizeof errno) < 0)
@@ -198,6 +206,47 @@ ow_runner_process_is_below (const OwRunnerProcess *list,
       at = i;
     }
   return false;
+}
+
+static bool
+copy_mark (const char *entry,
+           char        mark[OW_RUNNER_PROCESS_MARK_MAX])
+{
+  size_t length = strlen (entry);
+
+  if (length == 0 || length >= OW_RUNNER_PROCESS_MARK_MAX)
+    return false;
+  memcpy (mark, entry, length + 1);
+  return true;
+}
+
+bool
+ow_runner_process_read_mark (pid_t pid,
+                             char  mark[OW_RUNNER_PROCESS_MARK_MAX])
+{
+  char path[64];
+  char *entry = NULL;
+  size_t size = 0;
+  size_t seen = 0;
+  bool found = false;
+  FILE *file;
+
+  snprintf (path, sizeof path, "/proc/%d/environ", (int) pid);
+  file = fopen (path, "re");
+  if (file == NULL)
+    return false;
+  while (!found && seen < ENVIRONMENT_MAX)
+    {
+      ssize_t got = getdelim (&entry, &size, '\0', file);
+
+      if (got <= 0)
+        break;
+      seen += (size_t) got;
+      found = strncmp (entry, MARK "=", sizeof MARK) == 0 && copy_mark (entry + sizeof MARK, mark);
+    }
+  free (entry);
+  fclose (file);
+  return found;
 }
 
 unsigned long long

@@ -244,6 +244,7 @@ belongs (OwRunner              *runner,
          pid_t                  root,
          unsigned long long     since)
 {
+  char mark[OW_RUNNER_PROCESS_MARK_MAX];
   pid_t top;
 
   if (list[at].pid == root)
@@ -253,8 +254,10 @@ belongs (OwRunner              *runner,
     return false;
   if (top == root)
     return true;
+  /* What a background task has left behind is the task's. */
   return !ow_runner_children_is_ours (runner->children, top)
-         && (list[at].session == root || list[at].start >= since);
+         && (list[at].session == root || list[at].start >= since)
+         && !ow_runner_process_read_mark (top, mark);
 }
 
 json_t *

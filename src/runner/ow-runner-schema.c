@@ -13,6 +13,8 @@
 #define FLAG "{\"type\":\"boolean\"}"
 #define CHANGES "{\"type\":\"array\",\"minItems\":1,\"maxItems\":20000," \
   "\"items\":{\"type\":\"object\",\"required\":[\"path\"]}}"
+#define WAIT(default) "{\"type\":\"number\",\"minimum\":0,\"maximum\":600,\"default\":" \
+  default "}"
 #define COUNT "{\"type\":\"integer\",\"minimum\":1}"
 
 static const struct {
@@ -23,9 +25,19 @@ static const struct {
   bool        read_only;
 } tools[] = {
   { "shell", "Run a command in a bash that keeps its directory, variables and functions between "
-    "calls. stdin is empty. Start what should go on running with & at its end.",
+    "calls. stdin is empty. Start what should go on running with task_start.",
     "{\"command\":" TEXT ",\"timeout_s\":{\"type\":\"number\",\"exclusiveMinimum\":0,"
     "\"maximum\":600,\"default\":120}}", "[\"command\"]", false },
+  { "task_start", "Start a command in the background, in a bash of its own that begins where the "
+    "shell is now. With pty it has a terminal.",
+    "{\"command\":" TEXT ",\"pty\":" FLAG "}", "[\"command\"]", false },
+  { "task_read", "What a background task has written since it was last read, waiting for it at "
+    "most wait_s.", "{\"task\":" TEXT ",\"wait_s\":" WAIT ("0") "}", "[\"task\"]", true },
+  { "task_wait", "Wait until a background task ends, and read what it has written.",
+    "{\"task\":" TEXT ",\"timeout_s\":" WAIT ("120") "}", "[\"task\"]", true },
+  { "task_stop", "End a background task and all that it has started.",
+    "{\"task\":" TEXT "}", "[\"task\"]", false },
+  { "task_list", "List the background tasks.", "{}", "[]", true },
   { "exec", "Run one program without a shell.",
     "{\"argv\":{\"type\":\"array\",\"items\":" TEXT ",\"minItems\":1},\"cwd\":" PATH ","
     "\"timeout_s\":{\"type\":\"number\",\"minimum\":0,\"default\":0}}", "[\"argv\"]", false },

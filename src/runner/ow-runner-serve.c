@@ -382,7 +382,8 @@ run (const Options *options,
   block_signals (&set);
   signals.fd = signalfd (-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
   runner->shell = ow_runner_shell_new (runner);
-  if (signals.fd >= 0 && runner->shell != NULL
+  runner->background = ow_runner_background_new (runner);
+  if (signals.fd >= 0 && runner->shell != NULL && runner->background != NULL
       && ow_runner_loop_add (runner->loop, signals.fd, EPOLLIN, on_signal, &signals) != NULL)
     server = ow_runner_server_new (runner, lease_ms);
   if (server == NULL)
@@ -397,6 +398,7 @@ run (const Options *options,
   ow_runner_process_kill_all (KILL_MAX_MS);
   /* The shell first: what a command has written last still goes to its task. */
   ow_runner_shell_free (runner->shell);
+  ow_runner_background_free (runner->background);
   ow_runner_server_free (server);
   ow_runner_forward_free (forward);
   if (signals.fd >= 0)

@@ -66,6 +66,11 @@ run (OwRunnerServer *self,
       ow_runner_exec_run (self->runner, task, arguments);
       return;
     }
+  if (ow_runner_background_is_tool (name))
+    {
+      ow_runner_background_run (self->runner->background, task, name, arguments);
+      return;
+    }
   for (size_t i = 0; i < sizeof file_tools / sizeof file_tools[0]; i++)
     {
       if (strcmp (name, file_tools[i].name) == 0)
@@ -79,7 +84,8 @@ run (OwRunnerServer *self,
 static bool
 is_tool (const char *name)
 {
-  if (strcmp (name, "shell") == 0 || strcmp (name, "exec") == 0)
+  if (strcmp (name, "shell") == 0 || strcmp (name, "exec") == 0
+      || ow_runner_background_is_tool (name))
     return true;
   for (size_t i = 0; i < sizeof file_tools / sizeof file_tools[0]; i++)
     {
@@ -201,6 +207,10 @@ resume (OwRunnerServer *self,
       break;
 
     case OW_RUNNER_CALL_FORGOTTEN:
+      json_object_set_new (result, "state", json_string ("forgotten"));
+      break;
+
+    /* Nor will it ever be run: what its connection still holds was closed with that. */
     case OW_RUNNER_CALL_UNKNOWN:
     default:
       json_object_set_new (result, "state", json_string ("unknown"));

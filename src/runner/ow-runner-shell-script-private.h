@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* bash reads its script from a pipe as it comes (-s), so at rest there is no driver in
  * it that a command could disturb: no loop to break out of, no variable, no open
@@ -24,6 +25,7 @@ typedef struct {
   int  text_fd;      /* a memfd: a long command */
   int  stdout_fd;    /* of the command */
   int  stderr_fd;
+  int  exported_fd;  /* a memfd: what it exports is written there at its end */
   int  marker_fd;    /* where its end is told */
   int  nonce_fd;     /* where its marker is read */
 } OwRunnerShellScript;
@@ -32,3 +34,7 @@ typedef struct {
 char *ow_runner_shell_script_make (const OwRunnerShellScript *self,
                                    const char                *command,
                                    size_t                    *length);
+
+/* Writes @command as one eval. */
+void  ow_runner_shell_script_eval (FILE       *out,
+                                   const char *command);

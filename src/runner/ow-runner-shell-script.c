@@ -40,6 +40,21 @@ write_preparation (const OwRunnerShellScript *self,
     fprintf (out, "POSIXLY_CORRECT=y\n\\unset -f eval builtin\n\\unset POSIXLY_CORRECT\n");
 }
 
+void
+ow_runner_shell_script_eval (FILE       *out,
+                             const char *command)
+{
+  fprintf (out, "\\eval '");
+  for (const char *at = command; *at != '\0'; at++)
+    {
+      if (*at == '\'')
+        fputs ("'\\''", out);
+      else
+        fputc (*at, out);
+    }
+  fprintf (out, "'");
+}
+
 static void
 write_command (const OwRunnerShellScript *self,
                FILE                      *out,
@@ -53,15 +68,7 @@ write_command (const OwRunnerShellScript *self,
     }
   else
     {
-      fprintf (out, "\\eval '");
-      for (const char *at = command; *at != '\0'; at++)
-        {
-          if (*at == '\'')
-            fputs ("'\\''", out);
-          else
-            fputc (*at, out);
-        }
-      fprintf (out, "'");
+      ow_runner_shell_script_eval (out, command);
     }
   fprintf (out, " </dev/null >/proc/%d/fd/%d 2>/proc/%d/fd/%d\n", pid,
            self->stdout_fd, pid, self->stderr_fd);
@@ -84,11 +91,13 @@ ow_runner_shell_script_make (const OwRunnerShellScript *self,
            "( POSIXLY_CORRECT=y; \\set +eux; \\unset -f declare; __ow_hidden=0; IFS=; "
            "\\declare -F eval >/dev/null && __ow_hidden=1; "
            "\\declare -F builtin >/dev/null && __ow_hidden=1; \\unset -f builtin; "
+           "{ \\builtin export -p; \\builtin umask -p; } >|/proc/%d/fd/%d; "
            "\\builtin printf 'd\\n' >|/proc/%d/fd/%d; "
            "\\builtin read -r __ow_nonce </proc/%d/fd/%d; "
            "\\builtin printf '%%s %%d %%d %%d\\n' \"$__ow_nonce\" \"$__ow_status\" \"$BASHPID\" "
            "\"$__ow_hidden\" >|/proc/%d/fd/%d; \\exit \"$__ow_status\" )\n",
-           pid, self->marker_fd, pid, self->nonce_fd, pid, self->marker_fd);
+           pid, self->exported_fd, pid, self->marker_fd, pid, self->nonce_fd, pid,
+           self->marker_fd);
   if (fclose (out) != 0)
     {
       free (script);

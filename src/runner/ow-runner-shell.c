@@ -9,13 +9,13 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include "ow-runner-private.h"
 #include "ow-runner-process-private.h"
 #include "ow-runner-report-private.h"
+#include "ow-runner-scratch-private.h"
 #include "ow-runner-shell-script-private.h"
 
 /* The one bash and its commands, which wait for each other: who starts it, gives it the
@@ -47,6 +47,7 @@ struct _OwRunnerShell {
   int              nonce_fds[2];
   int              state_fd;     /* variables and functions of a shell that SIGINT ended */
   int              text_fd;      /* a long command */
+  int              exported_fd;  /* what the shell exports, for a background task */
   bool             restore;      /* the next shell begins with what is in it */
   bool             names_hidden; /* functions have taken names that we need */
 
@@ -78,21 +79,6 @@ close_fd (int *fd)
   *fd = -1;
 }
 
-/* A file without a name. Sandboxes refuse memfd_create, for a program could be run from one. */
-static int
-open_nameless (void)
-{
-  static const char *const folders[] = { "/tmp", "/var/tmp" };
-  const char *home = getenv ("HOME");
-  int fd = memfd_create ("shell", MFD_CLOEXEC);
-
-  for (size_t i = 0; i < sizeof folders / sizeof folders[0] && fd < 0; i++)
-    fd = open (folders[i], O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (fd < 0 && home != NULL)
-    fd = open (home, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  return fd;
-}
-
 OwRunnerShell *
 ow_runner_shell_new (OwRunner *runner)
 {
@@ -104,8 +90,9 @@ ow_runner_shell_new (OwRunner *runner)
   self->script_fd = -1;
   self->marker_fds[0] = self->marker_fds[1] = -1;
   self->nonce_fds[0] = self->nonce_fds[1] = -1;
-  self->state_fd = open_nameless ();
-  self->text_fd = open_nameless ();
+  self->state_fd = ow_runner_scratch_open ();
+  self->text_fd = ow_runner_scratch_open ();
+  self->exported_fd = ow_runner_scratch_open ();
   self->cwd = strdup (runner->roots.folders[0]);
   if (self->cwd == NULL)
     {
@@ -159,6 +146,7 @@ ow_runner_shell_free (OwRunnerShell *self)
   shell_clear (self);
   close_fd (&self->state_fd);
   close_fd (&self->text_fd);
+  close_fd (&self->exported_fd);
   free (self->cwd);
   free (self);
 }
@@ -208,6 +196,14 @@ finish_command (OwRunnerShell  *self,
   command_free (command);
 }
 
+/* A new shell exports what this program does. */
+static void
+forget_exported (OwRunnerShell *self)
+{
+  if (ftruncate (self->exported_fd, 0) < 0)
+    return;
+}
+
 static void
 on_shell_ended (int   status,
                 void *user_data)
@@ -220,6 +216,7 @@ on_shell_ended (int   status,
   if (self->queue == NULL || self->capture == NULL)
     {
       /* It ended between two commands: the next one says so. */
+      forget_exported (self);
       shell_clear (self);
       return;
     }
@@ -229,6 +226,8 @@ on_shell_ended (int   status,
       report.state_kept = state_size > 0;
       self->restore = report.state_kept;
     }
+  if (!report.state_kept)
+    forget_exported (self);
   finish_command (self, &report, 0);
   shell_clear (self);
   start_next (self);
@@ -419,6 +418,7 @@ make_script (OwRunnerShell *self,
     .names_hidden = self->names_hidden,
     .state_fd = self->state_fd,
     .text_fd = self->text_fd,
+    .exported_fd = self->exported_fd,
     .stdout_fd = ow_runner_capture_get_fd (self->capture, OW_RUNNER_STDOUT),
     .stderr_fd = ow_runner_capture_get_fd (self->capture, OW_RUNNER_STDERR),
     .marker_fd = self->marker_fds[1],
@@ -562,6 +562,14 @@ cancel_command (void *job)
   ow_runner_task_finish (command->task,
                          ow_runner_report_result (&report, command->task->output));
   command_free (command);
+}
+
+OwRunnerShellPlace
+ow_runner_shell_get_place (OwRunnerShell *self)
+{
+  if (self->pid != 0 && self->capture == NULL)
+    update_cwd (self);
+  return (OwRunnerShellPlace) { .cwd = self->cwd, .exported_fd = self->exported_fd };
 }
 
 void

@@ -435,19 +435,24 @@ make_subject (OwToolCall *self)
 }
 
 /* The command line where it is all there is to the call, so that a person can allow it for
- * always; NULL: it is not. How long it may run changes nothing of what runs; an argument that
- * is not known here might. */
+ * always; NULL: it is not. How long it may run, whether the shell waits for it, and whether it
+ * sees a terminal change nothing of what runs; an argument that is not known here might. */
 static const char *
 find_command (OwToolCall *self)
 {
+  static const char * const shell[] = { "command", "timeout_s", NULL };
+  static const char * const start[] = { "command", "pty", NULL };
+  const char * const *known = shell;
   const char *key;
   json_t     *value;
 
-  if (strcmp (self->def->name, "shell") != 0)
+  if (strcmp (self->def->name, "task_start") == 0)
+    known = start;
+  else if (strcmp (self->def->name, "shell") != 0)
     return NULL;
   json_object_foreach (self->arguments, key, value)
     {
-      if (strcmp (key, "command") != 0 && strcmp (key, "timeout_s") != 0)
+      if (!g_strv_contains (known, key))
         return NULL;
     }
   return ow_json_get_string (self->arguments, "command", NULL);

@@ -34,6 +34,9 @@
   "\"items\":" SCHEMA ("\"path\":" PATH_PROPERTY ("Absolute.") "," properties, \
                        "\"path\",\"before\"" required) "}"
 
+#define TASK_PROPERTY \
+  "{\"type\":\"string\",\"minLength\":1,\"maxLength\":16,\"description\":\"The task's id.\"}"
+
 #define A_PATH "Absolute, or relative to the session's first folder."
 
 static const OwToolDef tool_defs[] = {
@@ -42,7 +45,8 @@ static const OwToolDef tool_defs[] = {
     .description =
       "Runs a command in the session's bash and returns its output and exit status. The shell "
       "stays between calls: directory, variables and functions are kept. There is no terminal "
-      "and no standard input.",
+      "and no standard input. What takes longer than ten minutes, or has to go on running (a "
+      "server), is for task_start.",
     .schema = SCHEMA (
       "\"command\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":1048576,"
       "\"description\":\"Bash source to run.\"},"
@@ -117,6 +121,60 @@ static const OwToolDef tool_defs[] = {
       "\"description\":\"The pattern.\"},"
       "\"path\":" PATH_PROPERTY ("Where to search. " A_PATH),
       "\"pattern\""),
+    .read_only = TRUE,
+    .for_model = TRUE,
+  },
+  {
+    .name = "task_start",
+    .description =
+      "Starts a command in the background and returns its id, such as t1. It runs in a bash of "
+      "its own that begins in the shell's directory with the variables that the shell exports, "
+      "without standard input. At most 16 run at once; all end with the sandbox.",
+    .schema = SCHEMA (
+      "\"command\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":1048576,"
+      "\"description\":\"Bash source to run. No & at its end.\"},"
+      "\"pty\":" BOOLEAN_PROPERTY ("Give it a terminal, for a program that wants one. Nobody "
+                                   "can type into it."),
+      "\"command\""),
+    .read_only = FALSE,
+    .for_model = TRUE,
+  },
+  {
+    .name = "task_read",
+    .description =
+      "Returns what a task has written since it was last read, and whether it runs or how it "
+      "ended.",
+    .schema = SCHEMA (
+      "\"task\":" TASK_PROPERTY ","
+      "\"wait_s\":" INTEGER_PROPERTY ("0", "600", "Wait at most this long for something new; 0 "
+                                      "when absent."),
+      "\"task\""),
+    .read_only = TRUE,
+    .for_model = TRUE,
+  },
+  {
+    .name = "task_wait",
+    .description =
+      "Waits until a task has ended, then returns what task_read does. When the time is over the "
+      "task goes on.",
+    .schema = SCHEMA (
+      "\"task\":" TASK_PROPERTY ","
+      "\"timeout_s\":" INTEGER_PROPERTY ("1", "600", "Wait at most this long; 120 when absent."),
+      "\"task\""),
+    .read_only = TRUE,
+    .for_model = TRUE,
+  },
+  {
+    .name = "task_stop",
+    .description = "Ends a task and all that it has started, and returns what task_read does.",
+    .schema = SCHEMA ("\"task\":" TASK_PROPERTY, "\"task\""),
+    .read_only = FALSE,
+    .for_model = TRUE,
+  },
+  {
+    .name = "task_list",
+    .description = "Lists the tasks: id, state, duration, directory, command, unread bytes.",
+    .schema = SCHEMA ("", ""),
     .read_only = TRUE,
     .for_model = TRUE,
   },

@@ -20,8 +20,10 @@ static void
 test_list (void)
 {
   static const char * const names[] = { "shell", "list", "read", "write", "edit", "grep", "glob",
-                                        "exec", "undo", "changes" };
-  static const char * const changing[] = { "shell", "write", "edit", "exec", "undo", NULL };
+                                        "task_start", "task_read", "task_wait", "task_stop",
+                                        "task_list", "exec", "undo", "changes" };
+  static const char * const changing[] = { "shell", "write", "edit", "exec", "undo", "task_start",
+                                           "task_stop", NULL };
   const OwToolDef *defs;
   guint n = 0;
 
@@ -46,7 +48,7 @@ test_for_model (void)
 {
   json_t *tools = ow_tool_def_for_model ();
 
-  g_assert_cmpuint (json_array_size (tools), ==, 7);
+  g_assert_cmpuint (json_array_size (tools), ==, 12);
   for (size_t i = 0; i < json_array_size (tools); i++)
     {
       const json_t *tool = json_array_get (tools, i);
@@ -74,6 +76,21 @@ static const Case cases[] = {
   { "shell", "{\"command\":\"\"}", "is empty" },
   { "shell", "{\"command\":null}", "type string" },
   { "shell", "{\"command\":[\"ls\"]}", "type string" },
+  { "task_start", "{\"command\":\"ls\"}", NULL },
+  { "task_start", "{\"command\":\"ls\",\"pty\":true}", NULL },
+  { "task_start", "{\"command\":\"ls\",\"pty\":1}", "type boolean" },
+  { "task_start", "{\"command\":\"ls\",\"timeout_s\":1}", "no argument named" },
+  { "task_start", "{\"command\":\"\"}", "is empty" },
+  { "task_read", "{\"task\":\"t1\",\"wait_s\":600}", NULL },
+  { "task_read", "{\"task\":\"t1\",\"wait_s\":601}", "from 0 to 600" },
+  { "task_read", "{\"task\":1}", "type string" },
+  { "task_read", "{}", "needs the argument task" },
+  { "task_wait", "{\"task\":\"t1\",\"timeout_s\":600}", NULL },
+  { "task_wait", "{\"task\":\"t1\",\"timeout_s\":0}", "from 1 to 600" },
+  { "task_stop", "{\"task\":\"t1\"}", NULL },
+  { "task_stop", "{\"task\":\"12345678901234567\"}", "at most 16" },
+  { "task_list", "{}", NULL },
+  { "task_list", "{\"task\":\"t1\"}", "no argument named" },
   { "shell", "{}", "needs the argument command" },
   { "shell", "{\"cmd\":\"ls\",\"command\":\"ls\"}", "no argument named \"cmd\"" },
   { "shell", "[]", "must be a JSON object" },

@@ -18,7 +18,8 @@ typedef struct {
   gboolean    for_model;    /* offered to the model; no call of a model's has another one */
 } OwToolDef;
 
-/* shell, list, read, write, edit, grep, glob, exec, undo, changes. */
+/* shell, list, read, write, edit, grep, glob, task_start, task_read, task_wait, task_stop,
+ * task_list, exec, undo, changes. */
 const OwToolDef *ow_tool_def_lookup (const char *name); /* NULL: no such tool */
 const OwToolDef *ow_tool_def_list   (guint *n);
 
