@@ -142,10 +142,21 @@ ow_command_sessions (OwFace  *face,
       ow_command_sessions_folders (face, argc, argv);
       return;
     }
-  if (!ow_face_parse (face, "list | show SESSION | folders SESSION | resume SESSION | "
-                      "delete SESSION",
-                      "Lists the sessions, shows one or its folders, goes on with one that has "
-                      "ended, or deletes one that does not run.", entries, FALSE, &argc, &argv))
+  if (g_strcmp0 (verb, "changes") == 0)
+    {
+      ow_command_sessions_changes (face, argc, argv);
+      return;
+    }
+  if (g_strcmp0 (verb, "undo") == 0)
+    {
+      ow_command_sessions_undo (face, argc, argv);
+      return;
+    }
+  if (!ow_face_parse (face, "list | show SESSION | folders SESSION | changes SESSION | "
+                      "undo SESSION | resume SESSION | delete SESSION",
+                      "Lists the sessions, shows one, its folders or what it changed, takes "
+                      "changes back, goes on with one that has ended, or deletes one that does "
+                      "not run.", entries, FALSE, &argc, &argv))
     return;
   shown_session = argc == 2 ? argv[1] : NULL;
   if (g_strcmp0 (verb, "list") == 0 && argc == 1)
@@ -159,6 +170,6 @@ ow_command_sessions (OwFace  *face,
   else if (g_strcmp0 (verb, "resume") == 0 && argc == 2)
     resume (face);
   else
-    ow_face_usage (face, "“sessions” takes “list”, or “show”, “folders”, “resume” or “delete” and "
-                   "a session.");
+    ow_face_usage (face, "“sessions” takes “list”, or “show”, “folders”, “changes”, “undo”, "
+                   "“resume” or “delete” and a session.");
 }

@@ -101,6 +101,8 @@ void ow_command_sandbox_prove (OwFace *face, int argc, char **argv);
 void ow_command_sandbox_reap  (OwFace *face, int argc, char **argv);
 void ow_command_sandbox_show  (OwFace *face, int argc, char **argv);
 void ow_command_sessions      (OwFace *face, int argc, char **argv);
+void ow_command_sessions_changes (OwFace *face, int argc, char **argv);
 void ow_command_sessions_folders (OwFace *face, int argc, char **argv);
+void ow_command_sessions_undo (OwFace *face, int argc, char **argv);
 void ow_command_status        (OwFace *face, int argc, char **argv);
 void ow_command_up            (OwFace *face, int argc, char **argv);

@@ -92,7 +92,8 @@ ow_changes_for_undo (GPtrArray  *some,
   return json_pack ("{s:o, s:b}", "changes", changes, "apply", FALSE);
 }
 
-/* Also what was undone: the file may hold something else again. */
+/* Also what was undone: the file may hold something else again. Where the first change is one of
+ * which nothing was kept, it is not known from what the diff would have to go out. */
 json_t *
 ow_changes_for_look (OwChanges *self)
 {
@@ -103,8 +104,9 @@ ow_changes_for_look (OwChanges *self)
     {
       const OwChange *change = g_ptr_array_index (self->changes, i);
 
-      if ((change->state == OW_CHANGE_THERE || change->state == OW_CHANGE_UNDONE) &&
-          g_hash_table_add (seen, change->path))
+      if (change->state == OW_CHANGE_UNUSABLE || !g_hash_table_add (seen, change->path))
+        continue;
+      if (change->state == OW_CHANGE_THERE || change->state == OW_CHANGE_UNDONE)
         json_array_append_new (changes, json_pack ("{s:s, s:s?}", "path", change->path,
                                                    "before", change->before));
     }

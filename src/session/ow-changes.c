@@ -12,6 +12,8 @@
 #define MAX_SIZE (G_GINT64_CONSTANT (1) << 40)
 #define MAX_MODE 07777
 #define MAX_TOTAL (G_GINT64_CONSTANT (1) << 32)
+/* Bytes of all paths: they travel in one message, and so does the answer to it. */
+#define MAX_PATHS (1024u * 1024u)
 /* Names of one command that are listed. */
 #define COMMAND_NAMES 500
 
@@ -22,6 +24,7 @@ typedef struct {
   GHashTable   *asked;     /* (owned) call → OwEvent (borrowed) */
   GHashTable   *turns;     /* (owned) call → turn */
   GHashTable   *by_call;   /* (owned) call → OwChange (borrowed) */
+  gsize         paths;     /* bytes of them so far */
   guint         turn;
   gboolean      open;      /* the turn has not ended */
 } Reader;
@@ -134,12 +137,12 @@ read_members (OwChange     *change,
       return TRUE;
     }
   if (!(json_is_null (before) || ow_changes_is_hash (json_string_value (before))) ||
-      !ow_changes_is_hash (after) || !is_in_range (said, "mode", MAX_MODE) ||
-      !is_in_range (said, "size", MAX_SIZE))
+      !ow_changes_is_hash (after) || !is_in_range (said, "size", MAX_SIZE) ||
+      (json_is_string (before) && !is_in_range (said, "mode", MAX_MODE)))
     return FALSE;
   change->before = g_strdup (json_string_value (before));
   change->after = g_strdup (after);
-  change->mode = (int) ow_json_get_int (said, "mode", 0);
+  change->mode = json_is_string (before) ? (int) ow_json_get_int (said, "mode", 0) : 0;
   change->state = OW_CHANGE_THERE;
   return TRUE;
 }
@@ -173,7 +176,7 @@ take_change (Reader        *reader,
   const json_t  *arguments = NULL;
   OwChange      *change;
 
-  if (reader->changes->changes->len >= OW_CHANGES_MAX)
+  if (reader->changes->changes->len >= OW_CHANGES_MAX || reader->paths > MAX_PATHS)
     {
       reader->changes->cut = TRUE;
       return;
@@ -191,6 +194,7 @@ take_change (Reader        *reader,
     check_now (reader, change);
   else
     change->state = OW_CHANGE_UNUSABLE;
+  reader->paths += strlen (change->path);
   g_ptr_array_add (reader->changes->changes, change);
   g_hash_table_insert (reader->by_call, change->call, change);
 }
