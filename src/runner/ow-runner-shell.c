@@ -12,11 +12,13 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "ow-runner-inner-private.h"
 #include "ow-runner-private.h"
 #include "ow-runner-process-private.h"
 #include "ow-runner-report-private.h"
 #include "ow-runner-scratch-private.h"
 #include "ow-runner-shell-script-private.h"
+#include "ow-runner-watch-private.h"
 
 /* The one bash and its commands, which wait for each other: who starts it, gives it the
  * script of a command, hears of that one's end by the marker pipe or by bash's own, and
@@ -42,6 +44,7 @@ struct _OwRunnerShell {
   char            *cwd;          /* (owned) the last known */
 
   pid_t            pid;          /* 0: no shell */
+  pid_t            inner_pid;    /* what shows it our descriptors */
   int              script_fd;    /* writing end; the reading end is bash's stdin */
   int              marker_fds[2];
   int              nonce_fds[2];
@@ -67,6 +70,11 @@ struct _OwRunnerShell {
   bool             timed_out;
   bool             stopping;
   OwRunnerTimer    timer;
+
+  int64_t          began;        /* by ow_runner_watch_clock() */
+  bool             waiting;      /* for the folders to be looked at: no command begins */
+  OwRunnerTask    *told;         /* (nullable) ended, but for what it changed */
+  json_t          *result;       /* (owned) (nullable) of that one */
 };
 
 static void start_next (OwRunnerShell *self);
@@ -143,6 +151,7 @@ ow_runner_shell_free (OwRunnerShell *self)
   ow_runner_loop_stop_timer (self->runner->loop, &self->timer);
   if (self->capture != NULL)
     ow_runner_capture_finish (self->capture);
+  json_decref (self->result);
   shell_clear (self);
   close_fd (&self->state_fd);
   close_fd (&self->text_fd);
@@ -172,17 +181,54 @@ update_cwd (OwRunnerShell *self)
   self->cwd = copy;
 }
 
+/* The command's changes are known, and with them its whole result. */
+static void
+on_looked (json_t *changes,
+           void   *user_data)
+{
+  OwRunnerShell *self = user_data;
+  OwRunnerTask *task = self->told;
+  json_t *result = self->result;
+
+  json_object_set (json_object_get (result, "structuredContent"), "changes", changes);
+  self->told = NULL;
+  self->result = NULL;
+  self->waiting = false;
+  ow_runner_task_finish (task, result);
+  start_next (self);
+}
+
+static void
+on_may_begin (json_t *changes,
+              void   *user_data)
+{
+  OwRunnerShell *self = user_data;
+
+  self->waiting = false;
+  start_next (self);
+}
+
+/* Nothing else keeps the command's pipes open but what the command has left behind. */
+static void
+drop_capture (OwRunnerShell *self)
+{
+  const int fds[] = { ow_runner_capture_get_fd (self->capture, OW_RUNNER_STDOUT),
+                      ow_runner_capture_get_fd (self->capture, OW_RUNNER_STDERR) };
+
+  ow_runner_inner_hide (fds, sizeof fds / sizeof fds[0]);
+  ow_runner_capture_finish (self->capture);
+  self->capture = NULL;
+}
+
 static void
 finish_command (OwRunnerShell  *self,
                 OwRunnerReport *report,
                 pid_t           except)
 {
   Command *command = self->queue;
-  json_t *result;
 
   ow_runner_loop_stop_timer (self->runner->loop, &self->timer);
-  ow_runner_capture_finish (self->capture);
-  self->capture = NULL;
+  drop_capture (self);
   report->is_shell = true;
   report->cwd = self->cwd;
   report->duration_ms = ow_runner_loop_now () - self->started;
@@ -190,10 +236,13 @@ finish_command (OwRunnerShell  *self,
   report->timeout_s = command->timeout_s;
   report->cancelled = command->task->cancelled;
   report->leftovers = ow_runner_report_leftovers (self->runner, self->pid, except, 0);
-  result = ow_runner_report_result (report, command->task->output);
+  self->result = ow_runner_report_result (report, command->task->output);
+  self->told = command->task;
   self->queue = command->next;
-  ow_runner_task_finish (command->task, result);
+  self->waiting = true;
+  command->task->cancel = NULL;
   command_free (command);
+  ow_runner_watch_look (self->runner->watch, self->began, on_looked, self);
 }
 
 /* A new shell exports what this program does. */
@@ -428,6 +477,38 @@ make_script (OwRunnerShell *self,
   return ow_runner_shell_script_make (&script, command, length);
 }
 
+/* Shows bash all that its next script opens. False with errno. */
+static bool
+show_descriptors (OwRunnerShell *self,
+                  bool           first)
+{
+  const int fds[] = {
+    ow_runner_capture_get_fd (self->capture, OW_RUNNER_STDOUT),
+    ow_runner_capture_get_fd (self->capture, OW_RUNNER_STDERR),
+    self->state_fd, self->text_fd, self->exported_fd, self->marker_fds[1], self->nonce_fds[0],
+  };
+  bool shown = ow_runner_inner_show (fds, sizeof fds / sizeof fds[0]);
+
+  if (shown && first)
+    self->inner_pid = ow_runner_inner_get_pid ();
+  if (shown && self->inner_pid == ow_runner_inner_get_pid ())
+    return true;
+  /* It is behind another wall than what is shown now. */
+  kill (self->pid, SIGKILL);
+  errno = shown ? EPIPE : errno;
+  return false;
+}
+
+void
+ow_runner_shell_on_inner_lost (pid_t inner_pid,
+                               void *user_data)
+{
+  OwRunnerShell *self = user_data;
+
+  if (self->pid != 0 && self->inner_pid == inner_pid)
+    kill (self->pid, SIGKILL);
+}
+
 static void
 stop_hard (void *user_data)
 {
@@ -483,8 +564,7 @@ refuse_first (OwRunnerShell *self,
 
   self->queue = command->next;
   if (self->capture != NULL)
-    ow_runner_capture_finish (self->capture);
-  self->capture = NULL;
+    drop_capture (self);
   ow_runner_task_refuse (command->task, "%s: %s. Nothing was run.", why, strerror (error));
   command_free (command);
 }
@@ -510,8 +590,14 @@ try_start (OwRunnerShell *self)
       refuse_first (self, "The shell (bash) could not be started", errno);
       return false;
     }
+  if (!show_descriptors (self, first))
+    {
+      refuse_first (self, "The shell was lost and is started anew", errno);
+      return false;
+    }
   self->started = ow_runner_loop_now ();
   self->started_ticks = ow_runner_process_now ();
+  self->began = ow_runner_watch_clock ();
   self->timed_out = false;
   self->stopping = false;
   if (make_nonce (self))
@@ -531,9 +617,10 @@ try_start (OwRunnerShell *self)
 static void
 start_next (OwRunnerShell *self)
 {
-  while (self->queue != NULL && self->capture == NULL)
+  while (self->queue != NULL && self->capture == NULL && !self->waiting)
     {
-      if (try_start (self))
+      self->waiting = !ow_runner_watch_ready (self->runner->watch, on_may_begin, self);
+      if (self->waiting || try_start (self))
         break;
     }
 }
@@ -545,7 +632,7 @@ cancel_command (void *job)
   OwRunnerShell *self = command->shell;
   OwRunnerReport report = { .exit_status = -1, .is_shell = true, .cancelled = true };
 
-  if (self->queue == command)
+  if (self->queue == command && self->capture != NULL)
     {
       stop_command (self);
       return;

@@ -91,7 +91,8 @@ def test_initialize_and_list(serve):
     assert client.hello["_meta"]["openworker/version"]
     tools = client.request("tools/list", {})["result"]["tools"]
     assert {tool["name"] for tool in tools} == {
-        "shell", "exec", "list", "read", "write", "edit", "grep", "glob"}
+        "shell", "exec", "list", "read", "write", "edit", "grep", "glob", "undo", "changes",
+        "task_start", "task_read", "task_wait", "task_stop", "task_list"}
     for tool in tools:
         assert set(tool["inputSchema"]["required"]) <= set(tool["inputSchema"]["properties"])
     assert client.request("no/such", {})["error"]["code"] == -32601
@@ -469,7 +470,7 @@ def test_kept_results_are_limited(serve):
     client = serve()
     for n in range(260):
         client.call("exec", {"argv": ["true"]}, f"c{n}")
-    assert client.request("openworker/resume", {"callId": "c0"})["result"]["state"] == "unknown"
+    assert client.request("openworker/resume", {"callId": "c0"})["result"]["state"] == "forgotten"
     assert client.request("openworker/resume", {"callId": "c259"})["result"]["state"] == "finished"
     # It is not run again either.
     reply = client.reply(client.start_call("exec", {"argv": ["true"]}, "c0"))
