@@ -3,8 +3,6 @@
 
 #pragma once
 
-#include <sys/types.h>
-
 #include "ow-runner-capture-private.h"
 
 /* What a background task writes, until somebody reads it: the first and the last bytes are
@@ -23,11 +21,11 @@ typedef void (*OwRunnerBackgroundOutputFunc) (void *user_data);
 /* Takes @fd, a pipe's reading end or (@terminal) a terminal's master. NULL: failed, and
  * @fd is closed. */
 OwRunnerBackgroundOutput *
-         ow_runner_background_output_new        (OwRunnerLoop                 *loop,
-                                                 int                           fd,
-                                                 bool                          terminal,
-                                                 OwRunnerBackgroundOutputFunc  changed,
-                                                 void                         *user_data);
+ow_runner_background_output_new        (OwRunnerLoop                 *loop,
+                                        int                           fd,
+                                        bool                          terminal,
+                                        OwRunnerBackgroundOutputFunc  changed,
+                                        void                         *user_data);
 
 /* What still writes goes on to, unheard. */
 void     ow_runner_background_output_free       (OwRunnerBackgroundOutput *self,
@@ -45,9 +43,6 @@ uint64_t ow_runner_background_output_get_unread (const OwRunnerBackgroundOutput 
 
 /* All that was ever written. */
 uint64_t ow_runner_background_output_get_bytes  (const OwRunnerBackgroundOutput *self);
-
-/* The group in a terminal's foreground; 0: none. */
-pid_t    ow_runner_background_output_foreground (const OwRunnerBackgroundOutput *self);
 
 /* What was written since the last time, as text; @cut is what is left out of it. A
  * character that is not whole yet is kept for the next time, unless this is the @last.

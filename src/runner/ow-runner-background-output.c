@@ -243,14 +243,6 @@ ow_runner_background_output_get_bytes (const OwRunnerBackgroundOutput *self)
   return self->bytes;
 }
 
-pid_t
-ow_runner_background_output_foreground (const OwRunnerBackgroundOutput *self)
-{
-  pid_t group = self->fd >= 0 && self->terminal ? tcgetpgrp (self->fd) : 0;
-
-  return group > 0 ? group : 0;
-}
-
 char *
 ow_runner_background_output_take (OwRunnerBackgroundOutput *self,
                                   bool                      last,

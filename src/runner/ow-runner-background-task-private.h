@@ -47,12 +47,12 @@ struct _OwRunnerBackgroundTask {
 
 /* Starts @command where the shell is now, with what it exports. NULL with errno. */
 OwRunnerBackgroundTask *
-       ow_runner_background_task_new       (OwRunner                  *runner,
-                                            const char                *id,
-                                            const char                *command,
-                                            bool                       terminal,
-                                            OwRunnerBackgroundTaskFunc changed,
-                                            void                      *user_data);
+ow_runner_background_task_new       (OwRunner                  *runner,
+                                     const char                *id,
+                                     const char                *command,
+                                     bool                       terminal,
+                                     OwRunnerBackgroundTaskFunc changed,
+                                     void                      *user_data);
 
 /* Does not end what runs. */
 void   ow_runner_background_task_free      (OwRunnerBackgroundTask *self);

@@ -88,10 +88,12 @@ is_own (const OwRunnerBackgroundTask *self,
   return false;
 }
 
-/* Sends @number to all of it. Returns how many there were beside its bash. */
+/* Sends @number to all of it but its bash and, where it has one, @group. Returns how many
+ * there were beside its bash. */
 static size_t
 signal_all (const OwRunnerBackgroundTask *self,
-            int                           number)
+            int                           number,
+            pid_t                         group)
 {
   Snapshot all = take_snapshot (self);
   size_t n = 0;
@@ -101,7 +103,7 @@ signal_all (const OwRunnerBackgroundTask *self,
       if (all.list[i].pid == self->pid || !is_own (self, &all, i))
         continue;
       n++;
-      if (number != 0)
+      if (number != 0 && (group == 0 || getpgid (all.list[i].pid) != group))
         kill (all.list[i].pid, number);
     }
   free (all.list);
@@ -167,7 +169,7 @@ kill_all (OwRunnerBackgroundTask *self)
 {
   if (!self->gone)
     kill (self->pid, SIGKILL);
-  for (int round = 0; round < 50 && signal_all (self, SIGKILL) > 0; round++)
+  for (int round = 0; round < 50 && signal_all (self, SIGKILL, 0) > 0; round++)
     usleep (500);
 }
 
@@ -185,7 +187,7 @@ look (void *user_data)
     return;
   if (now >= self->stop_by)
     kill_all (self);
-  left = self->gone ? signal_all (self, self->asked_again ? 0 : SIGTERM) : 1;
+  left = self->gone ? signal_all (self, self->asked_again ? 0 : SIGTERM, 0) : 1;
   self->asked_again = self->asked_again || self->gone;
   if ((left == 0 && self->ended) || now >= self->stop_by + KILL_MAX_MS)
     finish_stop (self);
@@ -227,19 +229,18 @@ on_output (void *user_data)
 void
 ow_runner_background_task_stop (OwRunnerBackgroundTask *self)
 {
-  pid_t foreground = ow_runner_background_output_foreground (self->output);
-
   if (self->stopping)
     return;
   self->stopping = true;
   self->was_stopped = self->was_stopped || !self->gone;
   self->stop_by = ow_runner_loop_now () + GRACE_MS;
   self->asked_again = false;
+  /* Once each, for many take a second one as "at once". The group together, or bash goes on
+   * to its next command when it is alone. */
   if (!self->gone)
     {
       kill (-self->pid, SIGINT);
-      if (foreground > 0 && foreground != self->pid)
-        kill (-foreground, SIGINT);
+      signal_all (self, SIGINT, self->pid);
     }
   look_again (self, self->gone ? 0 : LOOK_MS);
 }

@@ -83,7 +83,7 @@ shorten (const char *command,
     return NULL;
   for (size_t i = 0; i < length; i++)
     text[i] = (unsigned char) command[i] < 0x20 || command[i] == 0x7f ? ' ' : command[i];
-  strcpy (text + length, whole ? "" : "…");
+  memcpy (text + length, whole ? "" : "…", whole ? 1 : sizeof "…");
   return text;
 }
 
@@ -132,9 +132,9 @@ make_facts (const OwRunnerBackgroundTask *task,
   json_object_set_new (facts, "command", json_string (command == NULL ? "" : command));
   json_object_set_new (facts, "pty", json_boolean (task->terminal));
   json_object_set_new (facts, "bytes", json_integer ((json_int_t)
-                       ow_runner_background_output_get_bytes (task->output)));
+                                                     ow_runner_background_output_get_bytes (task->output)));
   json_object_set_new (facts, "unread", json_integer ((json_int_t)
-                       ow_runner_background_output_get_unread (task->output)));
+                                                      ow_runner_background_output_get_unread (task->output)));
   free (cwd);
   return facts;
 }
