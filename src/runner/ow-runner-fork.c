@@ -435,7 +435,7 @@ on_tool_done (json_t *value,
   ow_runner_loop_stop_timer (self->runner->loop, &self->timer);
   if (value != NULL)
     {
-      ow_runner_watch_note (self->runner->watch, value);
+      ow_runner_watch_note (self->runner->watch, json_object_get (value, "structuredContent"));
       ow_runner_task_finish (self->task, json_incref (value));
     }
   else if (self->task->cancelled)

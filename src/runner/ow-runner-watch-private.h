@@ -42,6 +42,6 @@ void           ow_runner_watch_look  (OwRunnerWatch      *self,
                                       OwRunnerWatchFunc   func,
                                       void               *user_data);
 
-/* A file tool has ended: what it changed is no command's doing. */
+/* A file tool has ended, with this structured content: what it changed is no command's doing. */
 void           ow_runner_watch_note  (OwRunnerWatch      *self,
-                                      const json_t       *result);
+                                      const json_t       *structured);

@@ -305,9 +305,8 @@ add_note (Notes        *self,
 
 void
 ow_runner_watch_note (OwRunnerWatch *self,
-                      const json_t  *result)
+                      const json_t  *structured)
 {
-  const json_t *structured = json_object_get (result, "structuredContent");
   const json_t *change = json_object_get (structured, "change");
   const json_t *files = json_object_get (structured, "files");
   const OwRunnerWatcherRequest request = { .kind = OW_RUNNER_WATCHER_NOTE };
