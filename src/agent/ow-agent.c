@@ -182,13 +182,14 @@ static void
 note_lost_state (OwAgent            *self,
                  const OwToolResult *result)
 {
-  if (result->outcome == OW_OUTCOME_INTERRUPTED)
+  if (result->outcome == OW_OUTCOME_INTERRUPTED && result->state_lost)
     append_notice (self, "Shell state was lost: the call was interrupted, and whether it had an "
-                   "effect is not known. Directory, variables, functions and what ran in the "
-                   "background are gone.");
+                   "effect is not known. Directory, variables, functions, tasks and what else ran "
+                   "in the background are gone.");
   else if (result->state_lost)
     append_notice (self, "Shell state was lost: the shell ended and a new one was started. "
-                   "Variables, functions and what ran in the background are gone.");
+                   "Variables, functions and background jobs of the shell are gone. Tasks that "
+                   "task_start has begun go on.");
 }
 
 static void

@@ -52,8 +52,6 @@ struct _OwChannel
   GSource       *tick;             /* (owned) (nullable) */
   OwSilence      silence;
   gboolean       pinging;
-  guint          resuming;         /* openworker/resume not answered yet */
-  gboolean       unknown;          /* one of them was "unknown" */
 };
 
 enum { SIGNAL_LOST, SIGNAL_UNREACHED, N_SIGNALS };
@@ -62,6 +60,7 @@ static guint signals[N_SIGNALS];
 G_DEFINE_FINAL_TYPE (OwChannel, ow_channel, G_TYPE_OBJECT)
 
 static void ow_channel_attach (OwChannel *self);
+static void ow_channel_attach_again (OwChannel *self, const char *reason);
 static void ow_channel_schedule_tick (OwChannel *self);
 
 /* --- the end --- */
@@ -256,18 +255,22 @@ resume_free (Resume *resume)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Resume, resume_free)
 
 static void
-ow_channel_resume_call (OwChannel  *self,
-                        OwOpenCall *call,
-                        json_t     *answer)
+ow_channel_keep_complaint (OwChannel     *self,
+                           OwChannelLink *link)
 {
-  const char *state = ow_json_get_string (answer, "state", "");
+  g_free (self->complaint);
+  self->complaint = g_strdup (ow_channel_link_get_complaint (link));
+}
 
-  if (g_str_equal (state, "running"))
-    ow_open_call_send (call, self->link);
-  else if (g_str_equal (state, "finished"))
-    ow_open_call_finish (call, json_object_get (answer, "result"));
-  else
-    self->unknown = TRUE;
+/* A link that is of no use: its process has ended, or it does not say what it was asked. */
+static void
+ow_channel_break_link (OwChannel  *self,
+                       const char *reason)
+{
+  ow_channel_keep_complaint (self, self->link);
+  ow_open_calls_unlink (self->calls);
+  ow_channel_drop_link (self, &self->link);
+  ow_open_requests_fail (self->requests, NULL, reason);
 }
 
 static void
@@ -281,23 +284,20 @@ ow_channel_resumed (GObject      *source,
   json_t *answer = ow_channel_request_finish (self, result, &error);
   OwOpenCall *call = ow_open_calls_find (self->calls, resume->id);
 
-  if (self->link != resume->link)
+  /* Broken again meanwhile: the next link asks anew. */
+  if (self->link == resume->link && call != NULL)
     {
-      /* Broken again meanwhile: the next link asks anew. */
-      if (answer != NULL)
-        json_decref (answer);
-      return;
+      if (g_str_equal (ow_json_get_string (answer, "state", ""), "running"))
+        ow_open_call_send (call, self->link);
+      else if (!g_error_matches (error, OW_ERROR, OW_ERROR_TIMED_OUT))
+        ow_open_call_settle (call, answer);
+      else
+        {
+          ow_channel_break_link (self, error->message);
+          ow_channel_attach_again (self, error->message);
+        }
     }
-  self->resuming--;
-  if (call != NULL && answer != NULL)
-    ow_channel_resume_call (self, call, answer);
-  else if (call != NULL)
-    self->unknown = TRUE;
-  if (answer != NULL)
-    json_decref (answer);
-  /* Lost only when all have been heard: results that are there are not thrown away. */
-  if (self->state == CHANNEL_UP && self->resuming == 0 && self->unknown)
-    ow_channel_lose (self, "the runner does not know a call that it was given");
+  json_decref (answer);
 }
 
 static void
@@ -305,8 +305,6 @@ ow_channel_resume_all (OwChannel *self)
 {
   g_autoptr (GList) calls = ow_open_calls_list (self->calls);
 
-  self->resuming = 0;
-  self->unknown = FALSE;
   for (GList *l = calls; l != NULL; l = l->next)
     {
       OwOpenCall *call = l->data;
@@ -321,7 +319,6 @@ ow_channel_resume_all (OwChannel *self)
       resume->channel = g_object_ref (self);
       resume->link = g_object_ref (self->link);
       resume->id = g_strdup (ow_open_call_get_id (call));
-      self->resuming++;
       ow_channel_request_async (self, OW_MCP_RESUME,
                                 json_pack ("{s:s}", "callId", resume->id), NULL,
                                 ow_channel_resumed, resume);
@@ -399,14 +396,6 @@ ow_channel_is_out_of_patience (OwChannel *self)
     self->failing_us = now;
   return self->failures >= MAX_ATTACHES
          && now - self->failing_us >= (gint64) self->attach->patience_ms * 1000;
-}
-
-static void
-ow_channel_keep_complaint (OwChannel     *self,
-                           OwChannelLink *link)
-{
-  g_free (self->complaint);
-  self->complaint = g_strdup (ow_channel_link_get_complaint (link));
 }
 
 static void
@@ -534,10 +523,7 @@ ow_channel_on_broken (OwChannelLink *link,
 
   if (link != self->link)
     return;
-  ow_channel_keep_complaint (self, link);
-  ow_open_calls_unlink (self->calls);
-  ow_channel_drop_link (self, &self->link);
-  ow_open_requests_fail (self->requests, NULL, reason);
+  ow_channel_break_link (self, reason);
   if (self->state != CHANNEL_UP)
     return;
   if (hostile)

@@ -56,5 +56,7 @@ void        ow_open_call_unlink  (OwOpenCall *self);
 gboolean    ow_open_call_output  (OwOpenCall *self, const json_t *params);
 /* The result that openworker/resume kept. Ends the call. */
 void        ow_open_call_finish  (OwOpenCall *self, json_t *result);
+/* What openworker/resume said of it, but for "running". @answer (nullable): none. Ends the call. */
+void        ow_open_call_settle  (OwOpenCall *self, json_t *answer);
 /* The runner is lost. Ends the call, as an error when it was never sent. */
 void        ow_open_call_lose    (OwOpenCall *self, const char *reason);

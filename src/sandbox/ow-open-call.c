@@ -14,6 +14,16 @@
 /* The runner cuts its results itself; one that does not is cut here. */
 #define CUT_NOTE "\n[longer than 1 MiB: cut off here]"
 
+/* What a runner that is still there says of a call after a break. Its word alone: it is asked for
+ * nothing a second time. */
+#define ON_ITS_WAY \
+        "the connection to the sandbox broke while the call was on its way, and the runner says " \
+        "that it never got it. It was not asked again; look whether it had an effect before you " \
+        "do. The shell is as it was."
+#define NOT_KEPT \
+        "the call has run, but its result came too late to be had: the runner no longer keeps " \
+        "it. It is not run again. The shell is as the call left it."
+
 typedef enum {
   STOP_NONE,
   STOP_PERSON,
@@ -178,7 +188,9 @@ ow_open_call_read_result (OwOpenCall *self,
   result->structured = result_structured (answer);
   result->exit_status = int_in (result->structured, "exit_status", 0, 255, -1);
   result->signal = int_in (result->structured, "signal", 1, 64, 0);
-  result->state_lost = ow_json_get_bool (result->structured, "shell_restarted", FALSE) != 0;
+  /* One that was stopped may have handed its variables and functions to the next. */
+  result->state_lost = ow_json_get_bool (result->structured, "shell_restarted", FALSE) != 0
+                       && ow_json_get_bool (result->structured, "state_kept", FALSE) == 0;
   cancelled = ow_json_get_bool (result->structured, "cancelled", FALSE) != 0;
   if (cancelled && self->stop == STOP_PERSON)
     result->outcome = OW_OUTCOME_CANCELLED;
@@ -208,6 +220,34 @@ ow_open_call_finish (OwOpenCall *self,
     ow_open_call_garbled (self);
 }
 
+/* Over, with no result that could be had: stopped where the person had asked for that. */
+static void
+ow_open_call_end_without (OwOpenCall *self,
+                          const char *text)
+{
+  gboolean stopped = self->stop == STOP_PERSON;
+  g_autofree char *full = g_strdup_printf ("%s: %s", stopped ? "Stopped" : "Interrupted", text);
+
+  ow_open_call_end_text (self, stopped ? OW_OUTCOME_CANCELLED : OW_OUTCOME_INTERRUPTED, FALSE,
+                         full);
+}
+
+void
+ow_open_call_settle (OwOpenCall *self,
+                     json_t     *answer)
+{
+  const char *state = ow_json_get_string (answer, "state", "");
+
+  if (g_str_equal (state, "finished"))
+    ow_open_call_finish (self, json_object_get (answer, "result"));
+  else if (g_str_equal (state, "unknown"))
+    ow_open_call_end_without (self, ON_ITS_WAY);
+  else if (g_str_equal (state, "forgotten"))
+    ow_open_call_end_without (self, NOT_KEPT);
+  else
+    ow_open_call_garbled (self);
+}
+
 static void
 ow_open_call_refused (OwOpenCall *self,
                       json_t     *error)
@@ -216,6 +256,11 @@ ow_open_call_refused (OwOpenCall *self,
   gboolean stopped = self->stop == STOP_PERSON
                      && ow_json_get_int (error, "code", 0) == OW_RPC_CANCELLED;
 
+  if (ow_json_get_int (error, "code", 0) == OW_RPC_UNKNOWN_CALL)
+    {
+      ow_open_call_end_without (self, NOT_KEPT);
+      return;
+    }
   append_capped (text, ow_json_get_string (error, "message", "The runner refused the call."),
                  ERROR_BYTES);
   ow_open_call_end_text (self, stopped ? OW_OUTCOME_CANCELLED : OW_OUTCOME_FAILED, FALSE,

@@ -455,6 +455,8 @@ resume_answer (void)
     return json_pack ("{s:s, s:o}", "state", "finished", "result", make_result ("kept"));
   if (is ("break-unknown"))
     return json_pack ("{s:s}", "state", "unknown");
+  if (is ("break-forgotten"))
+    return json_pack ("{s:s}", "state", "forgotten");
   if (is ("break-nonsense"))
     return json_pack ("{s:i}", "state", 5);
   return json_pack ("{s:s}", "state", "running");
@@ -472,7 +474,8 @@ on_request (OwMcpServer  *server,
 
   if (strcmp (method, OW_MCP_RESUME) == 0)
     {
-      ow_mcp_server_reply (server, id, resume_answer ());
+      if (!is ("break-deaf") || attaches != 2)
+        ow_mcp_server_reply (server, id, resume_answer ());
       return true;
     }
   if (strcmp (method, OW_MCP_PROBE) != 0)

@@ -403,8 +403,6 @@ typedef struct {
 
 static const Loss losses[] = {
   { "break-other", "another one is in its place" },
-  { "break-unknown", "does not know a call" },
-  { "break-nonsense", "does not know a call" },
   { "break-always", "could not be reached again" },
   { "break-mute", "could not be reached again" },
 };
@@ -433,6 +431,87 @@ test_break_lost (gconstpointer data)
   g_assert_cmpuint (counted (&fixture, "attaches"), <=, 7);
   spin (100);
   g_assert_cmpuint (fixture.n_lost, ==, 1);
+  call_clear (&call);
+  fixture_clear (&fixture);
+}
+
+static const Loss answers[] = {
+  { "break-unknown", "never got it" },
+  { "break-forgotten", "no longer keeps it" },
+  { "break-nonsense", "no tool result" },
+};
+
+/* The runner is the same one: what it cannot say of a call ends that call, and no other. */
+static void
+test_break_unanswered (gconstpointer data)
+{
+  const Loss *answer = data;
+  Fixture fixture;
+  Call call;
+
+  fixture_init (&fixture, answer->behaviour, NULL);
+  connect_well (&fixture);
+  run_call (&fixture, &call, "one");
+  assert_outcome (&call, OW_OUTCOME_INTERRUPTED);
+  g_assert_false (call.result->state_lost);
+  g_assert_cmpint (call.result->exit_status, ==, -1);
+  g_assert_nonnull (strstr (call.result->text, answer->says));
+  call_clear (&call);
+  /* An id that has ended is not one of a new call, whatever was run of it. */
+  run_call (&fixture, &call, "one");
+  g_assert_error (call.error, OW_ERROR, OW_ERROR_FAILED);
+  call_clear (&call);
+  run_call (&fixture, &call, "two");
+  assert_outcome (&call, OW_OUTCOME_OK);
+  g_assert_cmpstr (call.result->text, ==, "two");
+  call_clear (&call);
+  g_assert_cmpuint (counted (&fixture, "runs"), ==, 1);
+  g_assert_cmpuint (counted (&fixture, "attaches"), ==, 2);
+  g_assert_cmpuint (fixture.n_lost, ==, 0);
+  fixture_clear (&fixture);
+}
+
+/* A new link that takes the question and says nothing is given up like one that broke. */
+static void
+test_break_deaf (void)
+{
+  OwChannelTimes times = quick;
+  Fixture fixture;
+  Call call;
+
+  times.silence_ms = 60000;
+  times.request_ms = 300;
+  fixture_init (&fixture, "break-deaf", &times);
+  connect_well (&fixture);
+  run_call (&fixture, &call, "one");
+  assert_outcome (&call, OW_OUTCOME_OK);
+  g_assert_cmpuint (counted (&fixture, "attaches"), ==, 3);
+  g_assert_cmpuint (counted (&fixture, "runs"), ==, 1);
+  g_assert_cmpuint (fixture.n_lost, ==, 0);
+  call_clear (&call);
+  fixture_clear (&fixture);
+}
+
+/* A stop during the break is the person's, whatever the runner knows of the call. */
+static void
+test_break_stopped (void)
+{
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  OwChannelTimes times = quick;
+  Fixture fixture;
+  Call call;
+
+  times.cancel_ms = 20000;
+  fixture_init (&fixture, "break-unknown", &times);
+  connect_well (&fixture);
+  start_call (&fixture, &call, "one", "shell", cancellable);
+  /* It has run, and the answer is on its way that never comes. */
+  while (counted (&fixture, "attaches") < 2)
+    spin (1);
+  g_cancellable_cancel (cancellable);
+  patience_wait_until (&call.done, 1);
+  assert_outcome (&call, OW_OUTCOME_CANCELLED);
+  g_assert_nonnull (strstr (call.result->text, "never got it"));
   call_clear (&call);
   fixture_clear (&fixture);
 }
@@ -743,6 +822,10 @@ main (int    argc,
   g_test_add_data_func ("/channel/P13/finished", "break-finished", test_break_joined);
   for (gsize i = 0; i < G_N_ELEMENTS (losses); i++)
     add_table ("/channel/P13/lost/", losses[i].behaviour, &losses[i], test_break_lost);
+  for (gsize i = 0; i < G_N_ELEMENTS (answers); i++)
+    add_table ("/channel/P13/call/", answers[i].behaviour, &answers[i], test_break_unanswered);
+  g_test_add_func ("/channel/P13/deaf", test_break_deaf);
+  g_test_add_func ("/channel/P13/stopped", test_break_stopped);
   for (gsize i = 0; i < G_N_ELEMENTS (terminal_breaks); i++)
     add_table ("/channel/P13/terminal/", terminal_breaks[i], terminal_breaks[i],
                test_break_joined);

@@ -24,7 +24,7 @@ typedef enum {
 #define OW_RPC_METHOD_NOT_FOUND (-32601)
 #define OW_RPC_INVALID_PARAMS   (-32602)
 #define OW_RPC_INTERNAL_ERROR   (-32603)
-#define OW_RPC_UNKNOWN_CALL     (-32001) /* openworker/resume: no such call id */
+#define OW_RPC_UNKNOWN_CALL     (-32001) /* tools/call: it has run, its result is not kept */
 #define OW_RPC_CANCELLED        (-32002) /* the call was cancelled before it ran */
 
 /* Longest string that is taken as an id, in bytes: ids are kept while a request is
