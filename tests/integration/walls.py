@@ -18,12 +18,10 @@ WALLS = ["bubblewrap", "openshell"]
 
 
 class Wall:
-    """Bubblewrap: there is nothing to start."""
+    """Bubblewrap, or direct: there is nothing to start."""
 
-    name = "bubblewrap"
-
-    def __init__(self, account):
-        self.account = account
+    def __init__(self, account, name="bubblewrap"):
+        self.account, self.name = account, name
 
     @property
     def argv(self):
@@ -41,10 +39,8 @@ class Wall:
 class OpenshellWall(Wall):
     """An openshell of the account's own, with an engine. @knobs: OpenshellSim's."""
 
-    name = "openshell"
-
     def __init__(self, account, owner, **knobs):
-        super().__init__(account)
+        super().__init__(account, "openshell")
         if account.is_root:
             account.folder_owner = owner
             account.give(account.workspace.folder)
@@ -68,4 +64,4 @@ class OpenshellWall(Wall):
 
 
 def make_wall(name, account, owner, **knobs):
-    return OpenshellWall(account, owner, **knobs) if name == "openshell" else Wall(account)
+    return OpenshellWall(account, owner, **knobs) if name == "openshell" else Wall(account, name)
