@@ -13,6 +13,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "ow-runner-inner-private.h"
 #include "ow-runner-process-private.h"
 #include "ow-runner-scratch-private.h"
 #include "ow-runner-shell-script-private.h"
@@ -297,14 +298,30 @@ open_pipe (int *writing)
   return fds[0];
 }
 
+/* What its script opens. Returns how many. */
+static size_t
+own_fds (const OwRunnerBackgroundTask *self,
+         int                           fds[2])
+{
+  size_t n = 0;
+
+  if (self->exported_fd >= 0)
+    fds[n++] = self->exported_fd;
+  if (self->text_fd >= 0)
+    fds[n++] = self->text_fd;
+  return n;
+}
+
 /* bash's own script: the command as one text, behind what the shell exports. */
 static char *
 make_script (OwRunnerBackgroundTask *self)
 {
   size_t length = strlen (self->command);
-  int pid = (int) getpid ();
+  int fds[2];
+  int pid;
   char *script = NULL;
   size_t size;
+  size_t n;
   FILE *out;
 
   if (length > ARGUMENT_MAX)
@@ -313,6 +330,10 @@ make_script (OwRunnerBackgroundTask *self)
       if (self->text_fd < 0 || !ow_runner_scratch_put (self->text_fd, self->command, length))
         return NULL;
     }
+  n = own_fds (self, fds);
+  if (n > 0 && !ow_runner_inner_show (fds, n))
+    return NULL;
+  pid = (int) ow_runner_inner_get_pid ();
   out = open_memstream (&script, &size);
   if (out == NULL)
     return NULL;
@@ -413,6 +434,9 @@ ow_runner_background_task_new (OwRunner                  *runner,
 void
 ow_runner_background_task_free (OwRunnerBackgroundTask *self)
 {
+  int fds[2];
+
+  ow_runner_inner_hide (fds, own_fds (self, fds));
   ow_runner_loop_stop_timer (self->runner->loop, &self->timer);
   ow_runner_background_output_free (self->output, self->runner->drains);
   if (self->text_fd >= 0)

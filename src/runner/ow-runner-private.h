@@ -35,6 +35,10 @@ void           ow_runner_shell_run  (OwRunnerShell *self,
                                      OwRunnerTask  *task,
                                      const json_t  *arguments);
 
+/* An OwRunnerInnerLost; @user_data is the shell. */
+void           ow_runner_shell_on_inner_lost (pid_t          pid,
+                                              void          *user_data);
+
 /* Where the shell is, and what it exports, as of its last command. */
 typedef struct {
   const char *cwd;         /* the shell's */

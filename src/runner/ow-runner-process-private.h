@@ -37,6 +37,15 @@ typedef struct {
  * done in the child, exec included, is reported here. */
 pid_t  ow_runner_process_spawn    (const OwRunnerSpawn *spawn);
 
+/* The same in this process and behind no further wall. @parent has it as its child, which is this
+ * process or, with @sibling, the one that has this one. */
+pid_t  ow_runner_process_start    (const OwRunnerSpawn *spawn,
+                                   pid_t                parent,
+                                   bool                 sibling);
+
+/* Ends this process with @parent, or at once where that one has ended. */
+void   ow_runner_process_die_with (pid_t parent);
+
 /* What a child of fork() must undo before it does anything: signals as by default, and
  * the end of the runner is its end. */
 void   ow_runner_process_reset    (void);
@@ -49,6 +58,9 @@ bool   ow_runner_process_is_below (const OwRunnerProcess *list,
                                    size_t                 n,
                                    size_t                 at,
                                    pid_t                  root);
+
+/* Whether @pid comes from this process; one of which nothing can be told any more does. */
+bool   ow_runner_process_is_own (pid_t pid);
 
 /* The mark that a process was started with, or whatever it came from: also where it has
  * left that one's session and lost its parent. False: none, or it cannot be told. */

@@ -7,16 +7,19 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "ow-runner-inner-private.h"
 #include "ow-runner-loop-private.h"
 
 #define MARK "OPENWORKER_TASK"
@@ -44,6 +47,13 @@ ow_runner_process_reset (void)
   sigemptyset (&none);
   sigprocmask (SIG_SETMASK, &none, NULL);
   if (prctl (PR_SET_PDEATHSIG, SIGKILL) < 0)
+    _exit (127);
+}
+
+void
+ow_runner_process_die_with (pid_t parent)
+{
+  if (prctl (PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid () != parent)
     _exit (127);
 }
 
@@ -76,17 +86,26 @@ child_main (const OwRunnerSpawn *spawn,
   if (setsid () >= 0 && put_at (spawn->stdin_fd, STDIN_FILENO)
       && put_at (spawn->stdout_fd, STDOUT_FILENO) && put_at (spawn->stderr_fd, STDERR_FILENO)
       && (!spawn->terminal || ioctl (STDIN_FILENO, TIOCSCTTY, 0) == 0)
-      && (spawn->cwd == NULL || chdir (spawn->cwd) == 0))
+      && (spawn->cwd == NULL || chdir (spawn->cwd) == 0)
+      && close_range (STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC) == 0)
     execvp (spawn->argv[0], (char *const *) spawn->argv);
   if (write (report_fd, &errno, sizeof errno) < 0)
     _exit (126);
   _exit (127);
 }
 
-pid_t
-ow_runner_process_spawn (const OwRunnerSpawn *spawn)
+/* As fork(), but the child is this process's own parent's. */
+static pid_t
+fork_sibling (void)
 {
-  pid_t parent = getpid ();
+  return (pid_t) syscall (SYS_clone, CLONE_PARENT | SIGCHLD, NULL, NULL, NULL, NULL);
+}
+
+pid_t
+ow_runner_process_start (const OwRunnerSpawn *spawn,
+                         pid_t                parent,
+                         bool                 sibling)
+{
   int report[2];
   int error = 0;
   ssize_t got;
@@ -94,7 +113,7 @@ ow_runner_process_spawn (const OwRunnerSpawn *spawn)
 
   if (pipe2 (report, O_CLOEXEC) < 0)
     return -1;
-  pid = fork ();
+  pid = sibling ? fork_sibling () : fork ();
   if (pid == 0)
     child_main (spawn, report[1], parent);
   close (report[1]);
@@ -109,7 +128,7 @@ ow_runner_process_spawn (const OwRunnerSpawn *spawn)
       while (got < 0 && errno == EINTR);
       if (got != (ssize_t) sizeof error)
         error = 0;
-      else
+      else if (!sibling)
         waitpid (pid, NULL, 0);
     }
   close (report[0]);
@@ -117,6 +136,13 @@ ow_runner_process_spawn (const OwRunnerSpawn *spawn)
     return pid;
   errno = error;
   return -1;
+}
+
+pid_t
+ow_runner_process_spawn (const OwRunnerSpawn *spawn)
+{
+  return ow_runner_inner_is_on () ? ow_runner_inner_spawn (spawn)
+                                  : ow_runner_process_start (spawn, getpid (), false);
 }
 
 static bool
@@ -206,6 +232,26 @@ ow_runner_process_is_below (const OwRunnerProcess *list,
       at = i;
     }
   return false;
+}
+
+bool
+ow_runner_process_is_own (pid_t pid)
+{
+  pid_t self = getpid ();
+
+  for (int depth = 0; depth < 256 && pid != self; depth++)
+    {
+      OwRunnerProcess process;
+      char name[32];
+
+      if (pid <= 1)
+        return false;
+      snprintf (name, sizeof name, "%d", (int) pid);
+      if (!read_stat (name, &process))
+        return true;
+      pid = process.parent;
+    }
+  return true;
 }
 
 static bool

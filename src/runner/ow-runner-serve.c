@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "ow-runner-command-private.h"
+#include "ow-runner-inner-private.h"
 #include "ow-runner-keep-private.h"
 #include "ow-runner-private.h"
 #include "ow-runner-process-private.h"
@@ -42,6 +43,7 @@ typedef struct {
   List        landlock_list;
   List        landlock_ro;
   List        landlock_rw;
+  List        landlock_own; /* the server's, and no command's */
   const char *proxy_socket;
   uint16_t    proxy_port;
   const char *home;
@@ -58,7 +60,7 @@ usage (const char *problem,
            "openworker-runner: %s%s%s\n"
            "Usage: openworker-runner serve (--socket PATH | --stdio) --folder PATH…\n"
            "         [--folder-ro PATH]… [--landlock [--landlock-list PATH]…\n"
-           "         [--landlock-ro PATH]… [--landlock-rw PATH]…]\n"
+           "         [--landlock-ro PATH]… [--landlock-rw PATH]… [--landlock-own PATH]…]\n"
            "         [--home PATH] [--undo PATH] [--proxy-socket PATH --proxy-port N]\n"
            "         [--lease SECONDS] [--die-with-parent]\n",
            problem, word == NULL ? "" : ": ", word == NULL ? "" : word);
@@ -105,6 +107,8 @@ take_value (Options    *options,
     options->landlock_ro.items[options->landlock_ro.n++] = value;
   else if (strcmp (name, "--landlock-rw") == 0)
     options->landlock_rw.items[options->landlock_rw.n++] = value;
+  else if (strcmp (name, "--landlock-own") == 0)
+    options->landlock_own.items[options->landlock_own.n++] = value;
   else if (strcmp (name, "--home") == 0)
     return *(options->home = value) == '/';
   else if (strcmp (name, "--undo") == 0)
@@ -133,9 +137,10 @@ parse_options (Options *options,
   options->landlock_list.items = calloc (room, sizeof (char *));
   options->landlock_ro.items = calloc (room, sizeof (char *));
   options->landlock_rw.items = calloc (room, sizeof (char *));
+  options->landlock_own.items = calloc (room, sizeof (char *));
   if (options->folders.items == NULL || options->folder_ro == NULL
       || options->landlock_list.items == NULL || options->landlock_ro.items == NULL
-      || options->landlock_rw.items == NULL)
+      || options->landlock_rw.items == NULL || options->landlock_own.items == NULL)
     return 1;
   for (int i = 0; i < argc; i++)
     {
@@ -159,10 +164,10 @@ parse_options (Options *options,
   if ((options->proxy_socket != NULL) != (options->proxy_port != 0))
     return usage ("--proxy-socket and --proxy-port go together", NULL);
   if (options->landlock && options->undo != NULL)
-    options->landlock_rw.items[options->landlock_rw.n++] = options->undo;
+    options->landlock_own.items[options->landlock_own.n++] = options->undo;
   if (!options->landlock && (options->landlock_list.n > 0 || options->landlock_ro.n > 0
-                             || options->landlock_rw.n > 0))
-    return usage ("--landlock-list, --landlock-ro and --landlock-rw need --landlock", NULL);
+                             || options->landlock_rw.n > 0 || options->landlock_own.n > 0))
+    return usage ("--landlock-list, -ro, -rw and -own need --landlock", NULL);
   return 0;
 }
 
@@ -174,6 +179,7 @@ options_clear (Options *options)
   free (options->landlock_list.items);
   free (options->landlock_ro.items);
   free (options->landlock_rw.items);
+  free (options->landlock_own.items);
 }
 
 static int
@@ -384,6 +390,7 @@ run (const Options *options,
   signals.fd = signalfd (-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
   runner->watch = ow_runner_watch_new (runner);
   runner->shell = ow_runner_shell_new (runner);
+  ow_runner_inner_watch (runner->children, ow_runner_shell_on_inner_lost, runner->shell);
   runner->background = ow_runner_background_new (runner);
   if (signals.fd >= 0 && runner->watch != NULL && runner->shell != NULL
       && runner->background != NULL
@@ -394,6 +401,8 @@ run (const Options *options,
   else if (start_faces (options, runner, server, &forward))
     {
       ow_runner_fork_prepare (runner);
+      /* Where it cannot be made now, the first command says so. */
+      ow_runner_inner_prepare ();
       ow_runner_watch_start (runner->watch);
       status = ow_runner_loop_run (runner->loop);
     }
@@ -451,6 +460,32 @@ paths_of (const List *list)
   return (OwRunnerPaths) { (const char *const *) list->items, list->n };
 }
 
+/* The server's own restriction, and what the one of its commands will be. */
+static bool
+restrict_all (const Options *options,
+              char           error[OW_RUNNER_ERROR_SIZE])
+{
+  List all = { .items = calloc (options->landlock_rw.n + options->landlock_own.n + 1,
+                                sizeof (char *)) };
+  bool ok;
+
+  if (all.items == NULL)
+    {
+      snprintf (error, OW_RUNNER_ERROR_SIZE, "There is no memory to begin with.");
+      return false;
+    }
+  for (size_t i = 0; i < options->landlock_rw.n; i++)
+    all.items[all.n++] = options->landlock_rw.items[i];
+  for (size_t i = 0; i < options->landlock_own.n; i++)
+    all.items[all.n++] = options->landlock_own.items[i];
+  ok = ow_runner_landlock_restrict (paths_of (&options->landlock_list),
+                                    paths_of (&options->landlock_ro), paths_of (&all), error);
+  free (all.items);
+  ow_runner_inner_configure (paths_of (&options->landlock_list), paths_of (&options->landlock_ro),
+                             paths_of (&options->landlock_rw));
+  return ok;
+}
+
 int
 ow_runner_serve (int    argc,
                  char **argv)
@@ -459,10 +494,7 @@ ow_runner_serve (int    argc,
   Options options;
   int status = parse_options (&options, argc, argv);
 
-  if (status == 0 && options.landlock
-      && !ow_runner_landlock_restrict (paths_of (&options.landlock_list),
-                                       paths_of (&options.landlock_ro),
-                                       paths_of (&options.landlock_rw), error))
+  if (status == 0 && options.landlock && !restrict_all (&options, error))
     status = complain (error);
   if (status == 0 && options.die_with_parent)
     status = split_guard ();

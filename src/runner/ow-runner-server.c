@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "ow-runner-client-private.h"
+#include "ow-runner-process-private.h"
 
 #define PROBES_MAX 16u
 
@@ -343,6 +344,18 @@ ow_runner_server_serve (OwRunnerServer *self,
   return self->tasks.client != NULL;
 }
 
+/* What a command says over this socket would count as the host's word: it would have the file
+ * tools, which reach what no command does. Who is on the other side of the wall has no pid here. */
+static bool
+is_from_command (int fd)
+{
+  struct ucred peer;
+  socklen_t size = sizeof peer;
+
+  return getsockopt (fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0
+         || (peer.pid > 0 && ow_runner_process_is_own (peer.pid));
+}
+
 static void
 on_connection (uint32_t events,
                void    *user_data)
@@ -353,6 +366,11 @@ on_connection (uint32_t events,
 
   if (fd < 0)
     return;
+  if (is_from_command (fd))
+    {
+      close (fd);
+      return;
+    }
   drop_client (self);
   self->heard_at = ow_runner_loop_now ();
   self->tasks.client = ow_runner_client_new (self->runner->loop, fd, fd, self->tools, self->meta,

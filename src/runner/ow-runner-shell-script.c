@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ow-runner-inner-private.h"
+
 /* bash reads its script byte by byte: a longer command comes to it as a file. */
 #define INLINE_MAX 16384u
 
@@ -27,7 +29,7 @@ static void
 write_preparation (const OwRunnerShellScript *self,
                    FILE                      *out)
 {
-  int pid = (int) getpid ();
+  int pid = (int) ow_runner_inner_get_pid ();
 
   if (self->first)
     fprintf (out,
@@ -60,7 +62,7 @@ write_command (const OwRunnerShellScript *self,
                FILE                      *out,
                const char                *command)
 {
-  int pid = (int) getpid ();
+  int pid = (int) ow_runner_inner_get_pid ();
 
   if (strlen (command) > INLINE_MAX && put_text (self, command))
     {
@@ -79,7 +81,7 @@ ow_runner_shell_script_make (const OwRunnerShellScript *self,
                              const char                *command,
                              size_t                    *length)
 {
-  int pid = (int) getpid ();
+  int pid = (int) ow_runner_inner_get_pid ();
   char *script = NULL;
   FILE *out = open_memstream (&script, length);
 

@@ -12,6 +12,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "ow-runner-inner-private.h"
 #include "ow-runner-private.h"
 #include "ow-runner-process-private.h"
 #include "ow-runner-report-private.h"
@@ -43,6 +44,7 @@ struct _OwRunnerShell {
   char            *cwd;          /* (owned) the last known */
 
   pid_t            pid;          /* 0: no shell */
+  pid_t            inner_pid;    /* what shows it our descriptors */
   int              script_fd;    /* writing end; the reading end is bash's stdin */
   int              marker_fds[2];
   int              nonce_fds[2];
@@ -206,6 +208,18 @@ on_may_begin (json_t *changes,
   start_next (self);
 }
 
+/* Nothing else keeps the command's pipes open but what the command has left behind. */
+static void
+drop_capture (OwRunnerShell *self)
+{
+  const int fds[] = { ow_runner_capture_get_fd (self->capture, OW_RUNNER_STDOUT),
+                      ow_runner_capture_get_fd (self->capture, OW_RUNNER_STDERR) };
+
+  ow_runner_inner_hide (fds, sizeof fds / sizeof fds[0]);
+  ow_runner_capture_finish (self->capture);
+  self->capture = NULL;
+}
+
 static void
 finish_command (OwRunnerShell  *self,
                 OwRunnerReport *report,
@@ -214,8 +228,7 @@ finish_command (OwRunnerShell  *self,
   Command *command = self->queue;
 
   ow_runner_loop_stop_timer (self->runner->loop, &self->timer);
-  ow_runner_capture_finish (self->capture);
-  self->capture = NULL;
+  drop_capture (self);
   report->is_shell = true;
   report->cwd = self->cwd;
   report->duration_ms = ow_runner_loop_now () - self->started;
@@ -464,6 +477,38 @@ make_script (OwRunnerShell *self,
   return ow_runner_shell_script_make (&script, command, length);
 }
 
+/* Shows bash all that its next script opens. False with errno. */
+static bool
+show_descriptors (OwRunnerShell *self,
+                  bool           first)
+{
+  const int fds[] = {
+    ow_runner_capture_get_fd (self->capture, OW_RUNNER_STDOUT),
+    ow_runner_capture_get_fd (self->capture, OW_RUNNER_STDERR),
+    self->state_fd, self->text_fd, self->exported_fd, self->marker_fds[1], self->nonce_fds[0],
+  };
+  bool shown = ow_runner_inner_show (fds, sizeof fds / sizeof fds[0]);
+
+  if (shown && first)
+    self->inner_pid = ow_runner_inner_get_pid ();
+  if (shown && self->inner_pid == ow_runner_inner_get_pid ())
+    return true;
+  /* It is behind another wall than what is shown now. */
+  kill (self->pid, SIGKILL);
+  errno = shown ? EPIPE : errno;
+  return false;
+}
+
+void
+ow_runner_shell_on_inner_lost (pid_t inner_pid,
+                               void *user_data)
+{
+  OwRunnerShell *self = user_data;
+
+  if (self->pid != 0 && self->inner_pid == inner_pid)
+    kill (self->pid, SIGKILL);
+}
+
 static void
 stop_hard (void *user_data)
 {
@@ -519,8 +564,7 @@ refuse_first (OwRunnerShell *self,
 
   self->queue = command->next;
   if (self->capture != NULL)
-    ow_runner_capture_finish (self->capture);
-  self->capture = NULL;
+    drop_capture (self);
   ow_runner_task_refuse (command->task, "%s: %s. Nothing was run.", why, strerror (error));
   command_free (command);
 }
@@ -544,6 +588,11 @@ try_start (OwRunnerShell *self)
   if (first && !start_bash (self))
     {
       refuse_first (self, "The shell (bash) could not be started", errno);
+      return false;
+    }
+  if (!show_descriptors (self, first))
+    {
+      refuse_first (self, "The shell was lost and is started anew", errno);
       return false;
     }
   self->started = ow_runner_loop_now ();

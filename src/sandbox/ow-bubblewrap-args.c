@@ -220,7 +220,7 @@ add_serve (GPtrArray              *out,
       add (out, folder->read_only ? "--landlock-ro" : "--landlock-rw", folder->path, NULL);
     }
   add (out, "--landlock-rw", plan->home, "--landlock-rw", "/tmp", "--landlock-rw", "/var/tmp",
-       "--landlock-rw", "/dev", "--landlock-rw", OW_BUBBLEWRAP_RUN,
+       "--landlock-rw", "/dev", "--landlock-own", OW_BUBBLEWRAP_RUN,
        "--proxy-socket", OW_BUBBLEWRAP_RUN "/proxy.sock", "--proxy-port", PROXY_PORT,
        "--lease", LEASE, NULL);
   if (plan->undo != NULL)

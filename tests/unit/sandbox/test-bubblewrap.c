@@ -132,7 +132,7 @@ test_argv (void)
                    "--landlock-ro|/srv/b|--landlock-rw|/srv/a\n\"x\" y|"
                    "--landlock-rw|/home/ann/.config/coworker/sandbox-runtime/0123456789ab|"
                    "--landlock-rw|/tmp|--landlock-rw|/var/tmp|--landlock-rw|/dev|"
-                   "--landlock-rw|/run/ow|--proxy-socket|/run/ow/proxy.sock|--proxy-port|3128|"
+                   "--landlock-own|/run/ow|--proxy-socket|/run/ow/proxy.sock|--proxy-port|3128|"
                    "--lease|600|--undo|/home/ann/.local/share/coworker/sessions/s/undo");
 }
 
