@@ -235,7 +235,7 @@ append_call (Words        *words,
   if (json_object_size (subject) != 2 || !json_is_object (arguments) ||
       g_strcmp0 (tool, title) != 0)
     return FALSE;
-  if (strcmp (tool, "shell") != 0)
+  if (strcmp (tool, "shell") != 0 && strcmp (tool, "task_start") != 0)
     command = NULL;
   if (command != NULL)
     append_command (words, command);
@@ -299,10 +299,18 @@ static void
 append_arguments (GString      *title,
                   const json_t *arguments)
 {
+  const char *command = ow_json_get_string (arguments, "command", NULL);
+  const char *task = ow_json_get_string (arguments, "task", NULL);
   const char *pattern = ow_json_get_string (arguments, "pattern", NULL);
   const char *path = ow_json_get_string (arguments, "path", NULL);
   char *dump;
 
+  if (command != NULL || task != NULL)
+    {
+      g_string_append_printf (title, " %s", command != NULL ? command : task);
+      g_string_replace (title, "\n", " ↵ ", 0);
+      return;
+    }
   if (pattern != NULL)
     g_string_append_printf (title, " \"%s\"", pattern);
   if (path != NULL)

@@ -140,7 +140,11 @@ make_structured (const OwRunnerReport *self,
   json_object_set_new (object, "timed_out", json_boolean (self->timed_out));
   json_object_set_new (object, "cancelled", json_boolean (self->cancelled));
   if (self->is_shell)
-    json_object_set_new (object, "shell_restarted", json_boolean (self->shell_restarted));
+    {
+      json_object_set_new (object, "shell_restarted", json_boolean (self->shell_restarted));
+      json_object_set_new (object, "state_kept",
+                           json_boolean (!self->shell_restarted || self->state_kept));
+    }
   json_object_set (object, "leftovers", self->leftovers);
   return object;
 }

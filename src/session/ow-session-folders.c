@@ -203,8 +203,8 @@ describe (const json_t *was,
   if (strcmp (path_of (was, 0), path_of (is, 0)) != 0)
     describe_one (text, "work starts now in", path_of (is, 0), "");
   g_string_append (text, "\nThe next call runs in a new sandbox that holds the new folders. Shell "
-                   "state was lost: directory, variables, functions, what ran in the background "
-                   "and the private home directory are gone.");
+                   "state was lost: directory, variables, functions, tasks, what else ran in the "
+                   "background and the private home directory are gone.");
   return g_string_free (text, FALSE);
 }
 

@@ -206,8 +206,8 @@ ow_session_resume_describe (OwEventList *events,
                             OwLevel      level)
 {
   GString *text = g_string_new ("The session goes on in a new sandbox. Shell state was lost: "
-                                "directory, variables, functions and what ran in the background "
-                                "are gone.");
+                                "directory, variables, functions, tasks and what else ran in "
+                                "the background are gone.");
   const OwEvent *last = ow_event_list_get (events, find_last_run (events));
   const char    *was = ow_event_get_string (last, "level");
 

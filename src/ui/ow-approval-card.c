@@ -334,6 +334,8 @@ describe_request (OwTranscriptItem *item)
     return g_strdup (item->title);
   if (g_strcmp0 (item->title, "shell") == 0)
     return g_strdup (_ ("Run this command?"));
+  if (g_strcmp0 (item->title, "task_start") == 0)
+    return g_strdup (_ ("Run this command in the background?"));
   /* Translators: the name of a tool, such as “write” */
   return g_strdup_printf (_ ("Allow “%s”?"), item->title);
 }

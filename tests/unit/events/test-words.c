@@ -54,6 +54,10 @@ test_tools (void)
   assert_words (make_call ("shell", json_pack ("{s:s, s:i}", "command", "cd x\nrm -rf y\n",
                                                "timeout_s", 5)),
                 "$ cd x\n> rm -rf y\n> \ntimeout_s: 5", FALSE);
+  assert_words (make_call ("task_start", json_pack ("{s:s, s:b}", "command", "npm run dev\npty: x",
+                                                    "pty", 1)),
+                "$ npm run dev\n> pty: x\npty: true", FALSE);
+  assert_words (make_call ("task_stop", json_pack ("{s:s}", "task", "t1")), "task: t1", FALSE);
   assert_words (make_call ("write", json_pack ("{s:s, s:s}", "path", "a.mk", "content",
                                                "all:\n\ttrue\n")),
                 "path: a.mk\ncontent, 2 lines:\n  │ all:\n  │ \ttrue", FALSE);
@@ -178,6 +182,11 @@ test_titles (void)
   assert_title ("shell", json_pack ("{s:s}", "command", "a\nb\t\x1b"), NULL, "a ↵ b ^[");
   assert_title ("shell", json_pack ("{s:s}", "command", many), NULL, cut);
   assert_title ("shell", json_array (), NULL, "shell");
+  assert_title ("task_start", json_pack ("{s:s, s:b}", "command", "npm run\ndev", "pty", 1), NULL,
+                "task_start npm run ↵ dev");
+  assert_title ("task_read", json_pack ("{s:s, s:i}", "task", "t1", "wait_s", 5), NULL,
+                "task_read t1");
+  assert_title ("task_list", json_object (), NULL, "task_list");
   assert_title ("grep", json_pack ("{s:s, s:s}", "pattern", "parse_day", "path", "src"), NULL,
                 "grep \"parse_day\" src");
   assert_title ("glob", json_pack ("{s:s}", "pattern", "*.c"), NULL, "glob \"*.c\"");

@@ -54,6 +54,10 @@ test_text (void)
                        cases[i].report.cancelled);
       g_assert_cmpint (json_object_get (structured, "shell_restarted") != NULL, ==,
                        cases[i].report.is_shell);
+      /* Where the shell is the one that it was nothing is lost either. */
+      g_assert_cmpint (ow_json_get_bool (structured, "state_kept", -1), ==,
+                       !cases[i].report.is_shell ? -1 : cases[i].report.state_kept
+                       || !cases[i].report.shell_restarted);
       g_assert_true (json_is_array (json_object_get (structured, "leftovers")));
       json_decref (result);
       ow_runner_output_free (output);

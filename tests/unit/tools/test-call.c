@@ -492,6 +492,11 @@ test_always_offered (void)
   static const AlwaysCase cases[] = {
     { "shell", "{\"command\":\"git status\"}", "git status" },
     { "shell", "{\"command\":\"git status\",\"timeout_s\":7}", "git status" },
+    /* The same command is the same thing to allow, whether the shell waits for it or not. */
+    { "task_start", "{\"command\":\"git status\"}", "git status" },
+    { "task_start", "{\"command\":\"git status\",\"pty\":true}", "git status" },
+    { "task_start", "{\"command\":\"git status; rm x\"}", NULL },
+    { "task_stop", "{\"task\":\"t1\"}", NULL },
     { "shell", "{\"command\":\"git status; rm x\"}", NULL },
     { "shell", "{\"command\":\"git status\\nrm x\"}", NULL },
     { "write", "{\"path\":\"a\",\"content\":\"git status\"}", NULL },
