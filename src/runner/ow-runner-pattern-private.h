@@ -6,8 +6,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "ow-runner-syntax-private.h"
+
 /* A PCRE2 pattern that is looked for line by line, in bytes that need not be text. A
- * search ends whatever the pattern is: steps, memory and depth are limited. */
+ * search ends whatever the pattern is: steps, memory and depth are limited. Each thread
+ * needs one of its own. */
 typedef struct _OwRunnerPattern OwRunnerPattern;
 
 typedef enum {
@@ -30,6 +33,9 @@ OwRunnerPatternState ow_runner_pattern_line (OwRunnerPattern *self,
                                              size_t          *start,
                                              size_t          *end);
 
+/* To be called when the bytes that are looked at are others than before. */
+void                 ow_runner_pattern_new_bytes (OwRunnerPattern *self);
+
 /* Looks in many lines for the next one that may match: no line before the one that
  * *@start lies in does. When it gives up, *@start is where the line in question
  * begins. */
@@ -38,5 +44,5 @@ OwRunnerPatternState ow_runner_pattern_next (OwRunnerPattern *self,
                                              size_t           length,
                                              size_t          *start);
 
-/* The longest text that every match must hold, NULL when none is known. For tests. */
-const char          *ow_runner_pattern_literal (const OwRunnerPattern *self);
+/* (borrowed) What its text tells. */
+const OwRunnerSyntax *ow_runner_pattern_syntax (const OwRunnerPattern *self);

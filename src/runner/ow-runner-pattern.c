@@ -11,249 +11,119 @@
 #include <string.h>
 
 #include "ow-runner-buffer-private.h"
-#include "ow-runner-utf8-private.h"
+#include "ow-runner-syntax-private.h"
 
 #define MAX_PATTERN_BYTES 65536
 #define MAX_STEPS         1000000
+/* Over many lines there are that many more beginnings to try. */
+#define MAX_LINES_STEPS   20000000
 #define MAX_DEPTH         10000
 #define MAX_HEAP_KIB      16384
 #define JIT_STACK_BYTES   (1024u * 1024u)
+/* So many places of a literal without a match one after the other, and looking for the
+ * pattern itself is quicker. */
+#define MAX_MISSES        200
+
+/* Compiled for looking at many lines at once. */
+typedef struct {
+  pcre2_code *code;    /* (owned) (nullable) */
+  bool        tried;   /* it was compiled, or could not be */
+} Many;
 
 struct _OwRunnerPattern {
-  pcre2_code          *code;    /* (owned) */
-  pcre2_match_data    *data;    /* (owned) */
-  pcre2_match_context *context; /* (owned) */
-  pcre2_jit_stack     *stack;   /* (owned) (nullable) */
-  char                *literal; /* (owned) (nullable) */
-  size_t               literal_length;
-  bool                 whole;   /* the pattern is that literal and nothing else */
+  pcre2_code          *code;         /* (owned) */
+  pcre2_match_data    *data;         /* (owned) */
+  pcre2_match_context *context;      /* (owned) */
+  pcre2_match_context *many_context; /* (owned) */
+  pcre2_jit_stack     *stack;        /* (owned) (nullable) */
+  OwRunnerSyntax       syntax;
+  Many                 text;         /* for any bytes */
+  Many                 ascii;        /* for ASCII only, which is quicker */
+  uint32_t             options;
+  size_t               misses;
+  const char          *checked;      /* (nullable) end of the bytes that is_ascii is about */
+  bool                 is_ascii;
+  bool                 by_line;      /* many lines at once took too many steps */
 };
 
-/* What is taken from a pattern's text. Only what is certain is: any construct that is
- * not known here ends the search for a literal, which costs time and nothing else. */
-typedef struct {
-  const char *pattern;
-  size_t      length;
-  size_t      at;
-  char       *run;        /* (owned) the literal that is being taken */
-  size_t      run_length;
-  char       *best;       /* (owned) */
-  size_t      best_length;
-  bool        plain;      /* nothing but literal characters so far */
-} Scan;
-
-static void
-end_run (Scan *self)
-{
-  if (self->run_length > self->best_length)
-    {
-      memcpy (self->best, self->run, self->run_length);
-      self->best_length = self->run_length;
-    }
-  self->run_length = 0;
-}
-
-/* Passes over a class; false when it has no end. */
-static bool
-skip_class (Scan *self)
-{
-  size_t at = self->at + 1;
-
-  if (at < self->length && self->pattern[at] == '^')
-    at++;
-  if (at < self->length && self->pattern[at] == ']')
-    at++;
-  for (; at < self->length && self->pattern[at] != ']'; at++)
-    {
-      if (self->pattern[at] == '\\')
-        at++;
-      else if (self->pattern[at] == '[' && at + 1 < self->length &&
-               strchr (":.=", self->pattern[at + 1]) != NULL)
-        return false;
-    }
-  self->at = at + 1;
-  return at < self->length;
-}
-
-/* Passes over a group with all that is in it. Groups that set options or do more than
- * group are not known here. */
-static bool
-skip_group (Scan *self)
-{
-  int depth = 0;
-
-  while (self->at < self->length)
-    {
-      char byte = self->pattern[self->at];
-
-      if (byte == '[')
-        {
-          if (!skip_class (self))
-            return false;
-          continue;
-        }
-      if (byte == '\\')
-        {
-          if (self->at + 1 < self->length && strchr ("QE", self->pattern[self->at + 1]) != NULL)
-            return false;
-          self->at++;
-        }
-      else if (byte == '(')
-        {
-          const char *next = self->pattern + self->at + 1;
-          size_t left = self->length - self->at - 1;
-
-          if (left > 0 && (*next == '*' || (*next == '?' && (left < 2 || next[1] != ':'))))
-            return false;
-          depth++;
-        }
-      else if (byte == ')' && --depth == 0)
-        {
-          self->at++;
-          return true;
-        }
-      self->at++;
-    }
-  return false;
-}
-
-/* Whether the item before is one that may be repeated or left out; it is passed over. */
-static bool
-take_quantifier (Scan *self)
-{
-  static const char quantifiers[] = "*+?{";
-  bool found = false;
-
-  while (self->at < self->length && self->pattern[self->at] != '\0' &&
-         strchr (quantifiers, self->pattern[self->at]) != NULL)
-    {
-      found = true;
-      if (self->pattern[self->at] == '{')
-        {
-          const char *end = memchr (self->pattern + self->at, '}', self->length - self->at);
-
-          self->at = end != NULL ? (size_t) (end - self->pattern) : self->length - 1;
-        }
-      self->at++;
-    }
-  return found;
-}
-
-static void
-take_character (Scan *self)
-{
-  size_t n = ow_runner_utf8_char (self->pattern + self->at, self->length - self->at);
-  size_t start = self->at;
-
-  n = n > 0 ? n : 1;
-  self->at += n;
-  if (take_quantifier (self))
-    {
-      self->plain = false;
-      end_run (self);
-      return;
-    }
-  memcpy (self->run + self->run_length, self->pattern + start, n);
-  self->run_length += n;
-}
-
-/* Takes one item; false ends the scan without a literal. */
-static bool
-take_item (Scan *self)
-{
-  char byte = self->pattern[self->at];
-
-  switch (byte)
-    {
-    case '|':
-      return false;
-
-    case '\\':
-      if (self->at + 1 >= self->length)
-        return false;
-      self->at++;
-      byte = self->pattern[self->at];
-      if ((unsigned char) byte < 0x80 &&
-          strchr ("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", byte) == NULL)
-        {
-          take_character (self);
-          return true;
-        }
-      /* The classes and assertions without an argument; others have one, or none that
-       * is known here. */
-      if (strchr ("dDsSwWbBhHvVRNAzZG", byte) == NULL || byte == '\0')
-        return false;
-      self->at++;
-      break;
-
-    case '[':
-      if (!skip_class (self))
-        return false;
-      break;
-
-    case '(':
-      if (!skip_group (self))
-        return false;
-      break;
-
-    case '.':
-    case '^':
-    case '$':
-    case ')':
-      self->at++;
-      break;
-
-    default:
-      take_character (self);
-      return true;
-    }
-  self->plain = false;
-  end_run (self);
-  take_quantifier (self);
-  return true;
-}
-
-static void
-find_literal (OwRunnerPattern *self,
-              const char      *pattern,
-              size_t           length)
-{
-  Scan scan = { .pattern = pattern, .length = length, .plain = true };
-  bool known = true;
-
-  scan.run = ow_runner_buffer_alloc (length + 4);
-  scan.best = ow_runner_buffer_alloc (length + 4);
-  while (known && scan.at < length)
-    known = take_item (&scan);
-  end_run (&scan);
-  free (scan.run);
-  if (known && scan.best_length > 0 && memchr (scan.best, '\n', scan.best_length) == NULL)
-    {
-      self->literal = scan.best;
-      self->literal_length = scan.best_length;
-      self->literal[self->literal_length] = '\0';
-      self->whole = scan.plain;
-    }
-  else
-    {
-      free (scan.best);
-    }
-}
-
 static char *
-describe_error (int    code,
-                size_t offset)
+describe_error (const char *pattern,
+                size_t      length,
+                int         code,
+                size_t      offset)
 {
   PCRE2_UCHAR reason[256];
   char *text = NULL;
+  char *before = ow_runner_buffer_name (pattern, offset < length ? offset : length);
 
   if (pcre2_get_error_message (code, reason, sizeof reason) < 0)
     snprintf ((char *) reason, sizeof reason, "error %d", code);
-  if (asprintf (&text, "The pattern is no valid regular expression (PCRE2): %s, at byte %zu. Put a "
-                "backslash before characters that shall stand for themselves.", (char *) reason,
-                offset) < 0)
+  if (strlen (before) > 60)
+    memmove (before, before + strlen (before) - 60, 61);
+  if (asprintf (&text, "The pattern is no valid regular expression (PCRE2): %s, at byte %zu%s%s%s. "
+                "Put a backslash before characters that shall stand for themselves.",
+                (char *) reason, offset, before[0] != '\0' ? ", after \"" : "", before,
+                before[0] != '\0' ? "\"" : "") < 0)
     abort ();
+  free (before);
   return text;
+}
+
+static pcre2_code *
+compile (const char *pattern,
+         size_t      length,
+         uint32_t    options,
+         int        *code,
+         size_t     *offset)
+{
+  pcre2_compile_context *context = pcre2_compile_context_create (NULL);
+  PCRE2_SIZE at = 0;
+  pcre2_code *compiled;
+
+  if (context == NULL)
+    abort ();
+  pcre2_set_newline (context, PCRE2_NEWLINE_ANYCRLF);
+  pcre2_set_max_pattern_length (context, MAX_PATTERN_BYTES * 8);
+  compiled = pcre2_compile ((PCRE2_SPTR) pattern, length, options, code, &at, context);
+  pcre2_compile_context_free (context);
+  *offset = at;
+  return compiled;
+}
+
+static pcre2_match_context *
+make_context (uint32_t steps)
+{
+  pcre2_match_context *context = pcre2_match_context_create (NULL);
+
+  if (context == NULL)
+    abort ();
+  pcre2_set_match_limit (context, steps);
+  pcre2_set_depth_limit (context, MAX_DEPTH);
+  pcre2_set_heap_limit (context, MAX_HEAP_KIB);
+  return context;
+}
+
+static pcre2_code *
+compile_given (const char *pattern,
+               size_t      length,
+               uint32_t    options,
+               char      **error)
+{
+  size_t offset = length;
+  int code = PCRE2_ERROR_UTF8_ERR21;
+  pcre2_code *compiled = NULL;
+
+  if (length > MAX_PATTERN_BYTES)
+    {
+      if (asprintf (error, "The pattern has %zu bytes, more than the %d that one may have. Use a "
+                    "shorter one.", length, MAX_PATTERN_BYTES) < 0)
+        abort ();
+      return NULL;
+    }
+  compiled = compile (pattern, length, options, &code, &offset);
+  if (compiled == NULL)
+    *error = describe_error (pattern, length, code, offset);
+  return compiled;
 }
 
 OwRunnerPattern *
@@ -262,42 +132,33 @@ ow_runner_pattern_new (const char *pattern,
                        bool        ignore_case,
                        char      **error)
 {
-  pcre2_compile_context *compile = pcre2_compile_context_create (NULL);
   OwRunnerPattern *self = ow_runner_buffer_alloc (sizeof *self);
-  uint32_t options = PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_NEVER_BACKSLASH_C |
-                     PCRE2_MULTILINE | (ignore_case ? PCRE2_CASELESS : 0);
-  PCRE2_SIZE offset = 0;
-  int code = 0;
 
   memset (self, 0, sizeof *self);
-  if (compile == NULL)
-    abort ();
-  pcre2_set_newline (compile, PCRE2_NEWLINE_ANYCRLF);
-  pcre2_set_max_pattern_length (compile, MAX_PATTERN_BYTES);
-  self->code = pcre2_compile ((PCRE2_SPTR) pattern, length, options, &code, &offset, compile);
-  pcre2_compile_context_free (compile);
+  self->options = PCRE2_NEVER_BACKSLASH_C | PCRE2_MULTILINE | (ignore_case ? PCRE2_CASELESS : 0);
+  self->code = compile_given (pattern, length,
+                              self->options | PCRE2_UTF | PCRE2_MATCH_INVALID_UTF, error);
   if (self->code == NULL)
     {
-      *error = describe_error (code, offset);
       free (self);
       return NULL;
     }
   self->data = pcre2_match_data_create_from_pattern (self->code, NULL);
-  self->context = pcre2_match_context_create (NULL);
-  if (self->data == NULL || self->context == NULL)
+  if (self->data == NULL)
     abort ();
-  pcre2_set_match_limit (self->context, MAX_STEPS);
-  pcre2_set_depth_limit (self->context, MAX_DEPTH);
-  pcre2_set_heap_limit (self->context, MAX_HEAP_KIB);
+  self->context = make_context (MAX_STEPS);
+  self->many_context = make_context (MAX_LINES_STEPS);
   /* Where the machine forbids code made at run time, PCRE2 interprets instead. */
   if (pcre2_jit_compile (self->code, PCRE2_JIT_COMPLETE) == 0)
     {
       self->stack = pcre2_jit_stack_create (32768, JIT_STACK_BYTES, NULL);
       if (self->stack != NULL)
-        pcre2_jit_stack_assign (self->context, NULL, self->stack);
+        {
+          pcre2_jit_stack_assign (self->context, NULL, self->stack);
+          pcre2_jit_stack_assign (self->many_context, NULL, self->stack);
+        }
     }
-  if (!ignore_case)
-    find_literal (self, pattern, length);
+  ow_runner_syntax_take (&self->syntax, pattern, length, ignore_case);
   return self;
 }
 
@@ -308,16 +169,25 @@ ow_runner_pattern_free (OwRunnerPattern *self)
     return;
   pcre2_match_data_free (self->data);
   pcre2_match_context_free (self->context);
+  pcre2_match_context_free (self->many_context);
   pcre2_jit_stack_free (self->stack);
   pcre2_code_free (self->code);
-  free (self->literal);
+  pcre2_code_free (self->text.code);
+  pcre2_code_free (self->ascii.code);
+  ow_runner_syntax_clear (&self->syntax);
   free (self);
 }
 
-const char *
-ow_runner_pattern_literal (const OwRunnerPattern *self)
+void
+ow_runner_pattern_new_bytes (OwRunnerPattern *self)
 {
-  return self->literal;
+  self->checked = NULL;
+}
+
+const OwRunnerSyntax *
+ow_runner_pattern_syntax (const OwRunnerPattern *self)
+{
+  return &self->syntax;
 }
 
 OwRunnerPatternState
@@ -331,43 +201,97 @@ ow_runner_pattern_line (OwRunnerPattern *self,
   const char *plain;
   int found;
 
-  if (self->whole)
+  if (self->syntax.whole)
     {
-      plain = memmem (line, length, self->literal, self->literal_length);
+      plain = ow_runner_needles_find (&self->syntax.needles, line, length);
       if (plain == NULL)
         return OW_RUNNER_PATTERN_NONE;
       *start = (size_t) (plain - line);
-      *end = *start + self->literal_length;
+      *end = *start + self->syntax.needles.needles[0].length;
       return OW_RUNNER_PATTERN_FOUND;
     }
   found = pcre2_match (self->code, (PCRE2_SPTR) line, length, 0, 0, self->data, self->context);
   if (found == PCRE2_ERROR_NOMATCH)
-    return OW_RUNNER_PATTERN_NONE;
+    {
+      self->misses++;
+      return OW_RUNNER_PATTERN_NONE;
+    }
   if (found < 0)
     return OW_RUNNER_PATTERN_GAVE_UP;
+  self->misses = 0;
   offsets = pcre2_get_ovector_pointer (self->data);
   *start = offsets[0];
   *end = offsets[1] > offsets[0] ? offsets[1] : offsets[0];
   return OW_RUNNER_PATTERN_FOUND;
 }
 
-OwRunnerPatternState
-ow_runner_pattern_next (OwRunnerPattern *self,
-                        const char      *lines,
-                        size_t           length,
-                        size_t          *start)
+static bool
+is_ascii (const char *data,
+          size_t      length)
 {
-  const char *found;
+  uint64_t high = 0;
   size_t at = 0;
 
-  if (self->literal != NULL)
+  for (; at + 64 <= length && high == 0; at += 64)
     {
-      found = memmem (lines, length, self->literal, self->literal_length);
-      if (found == NULL)
-        return OW_RUNNER_PATTERN_NONE;
-      *start = (size_t) (found - lines);
-      return OW_RUNNER_PATTERN_FOUND;
+      uint64_t words[8];
+
+      memcpy (words, data + at, sizeof words);
+      for (size_t i = 0; i < 8; i++)
+        high |= words[i] & 0x8080808080808080u;
     }
+  for (; at < length; at++)
+    high |= (unsigned char) data[at] & 0x80u;
+  return high == 0;
+}
+
+/* The form for many lines at once, NULL where there is none. */
+static const pcre2_code *
+many_lines (OwRunnerPattern *self,
+            const char      *lines,
+            size_t           length)
+{
+  const OwRunnerSyntax *syntax = &self->syntax;
+  uint32_t options = self->options;
+  Many *many = &self->ascii;
+  size_t offset;
+  int code;
+
+  if (self->by_line || !syntax->is_confined || self->stack == NULL)
+    return NULL;
+  /* What is asked for next is an end of the same bytes. */
+  if (self->checked != lines + length)
+    {
+      self->checked = lines + length;
+      self->is_ascii = syntax->plain_bytes && is_ascii (lines, length);
+    }
+  if (!self->is_ascii)
+    {
+      options |= PCRE2_UTF | PCRE2_MATCH_INVALID_UTF;
+      many = &self->text;
+    }
+  if (!many->tried)
+    {
+      many->code = compile (syntax->confined.data, syntax->confined.length, options, &code,
+                            &offset);
+      many->tried = true;
+      if (many->code != NULL && pcre2_jit_compile (many->code, PCRE2_JIT_COMPLETE) != 0)
+        {
+          pcre2_code_free (many->code);
+          many->code = NULL;
+        }
+    }
+  return many->code;
+}
+
+static OwRunnerPatternState
+next_line (OwRunnerPattern *self,
+           const char      *lines,
+           size_t           length,
+           size_t          *start)
+{
+  size_t at = 0;
+
   while (at < length)
     {
       const char *newline = memchr (lines + at, '\n', length - at);
@@ -384,4 +308,39 @@ ow_runner_pattern_next (OwRunnerPattern *self,
       at = end + 1;
     }
   return OW_RUNNER_PATTERN_NONE;
+}
+
+OwRunnerPatternState
+ow_runner_pattern_next (OwRunnerPattern *self,
+                        const char      *lines,
+                        size_t           length,
+                        size_t          *start)
+{
+  const pcre2_code *code;
+  const char *found;
+  int n;
+
+  if (self->syntax.needles.n > 0)
+    {
+      found = ow_runner_needles_find (&self->syntax.needles, lines, length);
+      if (found == NULL)
+        return OW_RUNNER_PATTERN_NONE;
+      *start = (size_t) (found - lines);
+      if (self->syntax.whole || self->misses < MAX_MISSES)
+        return OW_RUNNER_PATTERN_FOUND;
+    }
+  code = many_lines (self, lines, length);
+  if (code == NULL)
+    return self->syntax.needles.n > 0 ? OW_RUNNER_PATTERN_FOUND
+                                      : next_line (self, lines, length, start);
+  n = pcre2_match (code, (PCRE2_SPTR) lines, length, 0, 0, self->data, self->many_context);
+  if (n == PCRE2_ERROR_NOMATCH)
+    return OW_RUNNER_PATTERN_NONE;
+  if (n < 0)
+    {
+      self->by_line = true;
+      return next_line (self, lines, length, start);
+    }
+  *start = pcre2_get_ovector_pointer (self->data)[0];
+  return OW_RUNNER_PATTERN_FOUND;
 }

@@ -3,10 +3,12 @@
 
 #include "ow-runner-search-private.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ow-runner-file-private.h"
+#include "ow-runner-needle-private.h"
 #include "ow-runner-utf8-private.h"
 
 #define BUFFER_BYTES    (1024u * 1024u)
@@ -24,9 +26,13 @@
 #define MAX_GAVE_UP     20
 
 typedef struct {
-  OwRunnerSearch *search;
-  const char     *name;
-  const char     *binary;    /* (nullable) what it is when it is no text */
+  OwRunnerSearch     *search;
+  OwRunnerSearchDesk *desk;
+  const char         *prefix; /* with @path what it is called */
+  const char         *path;
+  char               *name;   /* (owned) (nullable) once it is asked for */
+  const char         *binary; /* (nullable) what it is when it is no text */
+  unsigned long long  read;
   size_t          length;    /* bytes in the buffer */
   size_t          at;        /* where what is still to be looked at begins */
   size_t          shown;     /* what lies before this was written or is too old to be */
@@ -41,14 +47,11 @@ typedef struct {
 } File;
 
 void
-ow_runner_search_init (OwRunnerSearch  *self,
-                       OwRunnerPattern *pattern,
-                       size_t           context)
+ow_runner_search_init (OwRunnerSearch *self,
+                       size_t          context)
 {
   memset (self, 0, sizeof *self);
-  self->pattern = pattern;
   self->context = context;
-  self->buffer = ow_runner_buffer_alloc (BUFFER_BYTES);
   ow_runner_buffer_init (&self->text, MAX_TEXT_BYTES);
   ow_runner_buffer_init (&self->notes, MAX_NOTE_BYTES);
 }
@@ -58,22 +61,88 @@ ow_runner_search_clear (OwRunnerSearch *self)
 {
   ow_runner_buffer_clear (&self->text);
   ow_runner_buffer_clear (&self->notes);
+}
+
+void
+ow_runner_search_desk_init (OwRunnerSearchDesk *self,
+                            OwRunnerPattern    *pattern)
+{
+  self->pattern = pattern;
+  self->buffer = ow_runner_buffer_alloc (BUFFER_BYTES);
+}
+
+void
+ow_runner_search_desk_clear (OwRunnerSearchDesk *self)
+{
   free (self->buffer);
   self->buffer = NULL;
+}
+
+static bool
+append_lines (OwRunnerBuffer *out,
+              const char     *lines)
+{
+  while (lines != NULL && *lines != '\0')
+    {
+      const char *end = strchrnul (lines, '\n');
+      char *line = ow_runner_buffer_copy (lines, (size_t) (end - lines) + (*end != '\0' ? 1 : 0));
+
+      ow_runner_buffer_append (out, line);
+      free (line);
+      lines = *end != '\0' ? end + 1 : end;
+    }
+  return !out->cut;
+}
+
+bool
+ow_runner_search_merge (OwRunnerSearch       *self,
+                        const OwRunnerSearch *next)
+{
+  bool parted = self->context > 0 && self->text.length > 0 && next->text.length > 0;
+
+  if (next->full || self->matches + next->matches >= MAX_MATCHES ||
+      self->gave_up + next->gave_up >= MAX_GAVE_UP || self->bytes + next->bytes >= MAX_BYTES ||
+      self->text.length + next->text.length + 3 > MAX_TEXT_BYTES)
+    return false;
+  if (parted)
+    ow_runner_buffer_append (&self->text, "--\n");
+  if (next->text.length > 0)
+    ow_runner_buffer_append (&self->text, next->text.data);
+  append_lines (&self->notes, next->notes.data);
+  self->notes.cut = self->notes.cut || next->notes.cut;
+  self->matches += next->matches;
+  self->files += next->files;
+  self->searched += next->searched;
+  self->gave_up += next->gave_up;
+  self->bytes += next->bytes;
+  self->escaped = self->escaped || next->escaped;
+  self->partial = self->partial || next->partial;
+  return true;
+}
+
+/* Most files are never named. */
+static const char *
+name_of (File *self)
+{
+  char *whole;
+
+  if (self->name == NULL)
+    {
+      if (asprintf (&whole, "%s%s", self->prefix, self->path) < 0)
+        abort ();
+      self->name = ow_runner_buffer_name (whole, strlen (whole));
+      free (whole);
+    }
+  return self->name;
 }
 
 static size_t
 line_number (File  *self,
              size_t at)
 {
-  const char *from = self->search->buffer + self->counted;
-  const char *to = self->search->buffer + at;
-
-  while (from < to && (from = memchr (from, '\n', (size_t) (to - from))) != NULL)
-    {
-      self->line++;
-      from++;
-    }
+  if (at > self->counted)
+    self->line += ow_runner_needle_count_lines (self->desk->buffer + self->counted,
+                                                at - self->counted);
   if (at > self->counted)
     self->counted = at;
   return self->line;
@@ -89,7 +158,7 @@ put_line (File  *self,
 {
   OwRunnerSearch *search = self->search;
   OwRunnerBuffer *out = &search->text;
-  const char *line = search->buffer + start;
+  const char *line = self->desk->buffer + start;
   size_t length = end - start;
   size_t number = line_number (self, start);
   size_t before = out->length;
@@ -111,7 +180,8 @@ put_line (File  *self,
 
   if (self->gap && search->context > 0)
     ow_runner_buffer_append (out, "--\n");
-  ow_runner_buffer_printf (out, "%s%c%zu%s%c", self->name, mark, number, valid ? "" : "!", mark);
+  ow_runner_buffer_printf (out, "%s%c%zu%s%c", name_of (self), mark, number, valid ? "" : "!",
+                           mark);
   if (first > 0 || self->within)
     ow_runner_buffer_append (out, "… ");
   ow_runner_buffer_bytes (out, line + first, shown, NULL);
@@ -133,7 +203,7 @@ static void
 put_after (File  *self,
            size_t limit)
 {
-  const char *buffer = self->search->buffer;
+  const char *buffer = self->desk->buffer;
 
   while (self->after > 0 && self->shown < limit && !self->search->full)
     {
@@ -150,7 +220,7 @@ static void
 put_before (File  *self,
             size_t start)
 {
-  const char *buffer = self->search->buffer;
+  const char *buffer = self->desk->buffer;
   size_t from = start;
 
   for (size_t n = 0; n < self->search->context && from > self->shown; n++)
@@ -163,7 +233,7 @@ put_before (File  *self,
       from = line;
     }
   if (from > self->shown || self->matches == 1)
-    self->gap = self->search->matches > 1;
+    self->gap = self->search->text.length > 0;
   /* Numbers are counted forward only. */
   while (from < start && !self->search->full)
     {
@@ -181,7 +251,7 @@ note_binary (File *self)
   OwRunnerSearch *search = self->search;
 
   ow_runner_buffer_printf (&search->notes, "[%s matches; it is not text (%s), so its lines are not "
-                           "shown.]\n", self->name, self->binary);
+                           "shown.]\n", name_of (self), self->binary);
   self->over = true;
 }
 
@@ -220,7 +290,7 @@ give_up (File  *self,
   search->gave_up++;
   search->partial = true;
   ow_runner_buffer_printf (&search->notes, "[%s line %zu: the pattern takes too many steps there; "
-                           "it was given up. Use a simpler one.]\n", self->name,
+                           "it was given up. Use a simpler one.]\n", name_of (self),
                            line_number (self, start));
   if (search->gave_up >= MAX_GAVE_UP)
     search->full = true;
@@ -232,14 +302,14 @@ search_lines (File  *self,
               size_t limit)
 {
   OwRunnerSearch *search = self->search;
-  const char *buffer = search->buffer;
+  const char *buffer = self->desk->buffer;
 
   while (self->at < limit && !search->full && !self->over)
     {
       size_t found;
       size_t from = 0;
       size_t to;
-      OwRunnerPatternState state = ow_runner_pattern_next (search->pattern, buffer + self->at,
+      OwRunnerPatternState state = ow_runner_pattern_next (self->desk->pattern, buffer + self->at,
                                                            limit - self->at, &found);
       const char *newline;
       size_t start;
@@ -255,7 +325,8 @@ search_lines (File  *self,
       newline = memchr (buffer + self->at + found, '\n', limit - self->at - found);
       end = newline != NULL ? (size_t) (newline - buffer) : limit;
       if (state == OW_RUNNER_PATTERN_FOUND)
-        state = ow_runner_pattern_line (search->pattern, buffer + start, end - start, &from, &to);
+        state = ow_runner_pattern_line (self->desk->pattern, buffer + start, end - start, &from,
+                                        &to);
       if (state == OW_RUNNER_PATTERN_FOUND)
         take_match (self, start, end, from);
       else if (state == OW_RUNNER_PATTERN_GAVE_UP)
@@ -272,7 +343,7 @@ search_lines (File  *self,
 static void
 shift (File *self)
 {
-  char *buffer = self->search->buffer;
+  char *buffer = self->desk->buffer;
   size_t keep = self->at;
 
   for (size_t n = 0; n < self->search->context && keep > self->shown && !self->within; n++)
@@ -301,7 +372,7 @@ shift (File *self)
 static void
 skip_to_newline (File *self)
 {
-  const char *buffer = self->search->buffer;
+  const char *buffer = self->desk->buffer;
   const char *newline = memchr (buffer + self->at, '\n', self->length - self->at);
 
   self->at = newline != NULL ? (size_t) (newline + 1 - buffer) : self->length;
@@ -315,7 +386,7 @@ static void
 take_bytes (File *self,
             bool  ended)
 {
-  const char *buffer = self->search->buffer;
+  const char *buffer = self->desk->buffer;
   const char *newline;
   size_t limit;
 
@@ -343,67 +414,105 @@ take_bytes (File *self,
 }
 
 static void
-begin (File           *self,
-       OwRunnerSearch *search,
-       const char     *name)
-{
-  memset (self, 0, sizeof *self);
-  self->search = search;
-  self->name = name;
-  self->line = 1;
-  search->searched++;
-}
-
-static void
 note_cut (File *self)
 {
   self->search->partial = true;
   ow_runner_buffer_printf (&self->search->notes, "[%s is longer than 256 MiB; the rest of it was "
-                           "not looked at.]\n", self->name);
+                           "not looked at.]\n", name_of (self));
 }
 
-bool
-ow_runner_search_file (OwRunnerSearch *self,
-                       int             fd,
-                       const char     *name)
+static void
+note_unread (File *self)
 {
-  unsigned long long read = 0;
-  ssize_t got = 0;
-  File file;
+  self->search->partial = true;
+  ow_runner_buffer_printf (&self->search->notes, "[%s could not be read to its end.]\n",
+                           name_of (self));
+}
 
-  begin (&file, self, name);
-  while (!self->full && !file.over)
+/* UTF-16 is text, but not in bytes that a pattern can be looked for in. */
+static bool
+is_passed_over (File *self)
+{
+  if (self->binary == NULL || strcmp (self->binary, "UTF-16 text") != 0)
+    return false;
+  self->search->partial = true;
+  ow_runner_buffer_printf (&self->search->notes, "[%s is UTF-16 text and was not looked at; "
+                           "convert it with iconv.]\n", name_of (self));
+  return true;
+}
+
+/* Reads until the buffer is full or the file ends, which most do at once. A file of a
+ * known size need not be asked for its end once more. */
+static ssize_t
+fill (File *self,
+      int   fd,
+      off_t size)
+{
+  ssize_t got = 1;
+
+  while (self->length < BUFFER_BYTES && got > 0)
     {
-      got = ow_runner_file_read (fd, self->buffer + file.length, BUFFER_BYTES - file.length);
+      got = ow_runner_file_read (fd, self->desk->buffer + self->length,
+                                 BUFFER_BYTES - self->length);
+      if (got > 0)
+        {
+          self->length += (size_t) got;
+          self->read += (unsigned long long) got;
+          if (self->read == (unsigned long long) size && self->length < BUFFER_BYTES)
+            return 0;
+        }
+    }
+  return got;
+}
+
+static void
+search_bytes (File *self,
+              int   fd,
+              off_t size)
+{
+  bool first = true;
+  ssize_t got;
+
+  do
+    {
+      got = fill (self, fd, size);
+      ow_runner_pattern_new_bytes (self->desk->pattern);
+      if (first)
+        self->binary = ow_runner_file_binary_kind (self->desk->buffer, self->length < 8192
+                                                   ? self->length : 8192);
+      if (first && is_passed_over (self))
+        return;
+      first = false;
+      take_bytes (self, got <= 0);
       if (got <= 0)
         break;
-      if (read == 0)
-        file.binary = ow_runner_file_binary_kind (self->buffer, got < 8192 ? (size_t) got : 8192);
-      read += (unsigned long long) got;
-      file.length += (size_t) got;
-      if (file.binary != NULL && strcmp (file.binary, "UTF-16 text") == 0)
+      shift (self);
+      if (self->read >= MAX_FILE_BYTES)
         {
-          self->partial = true;
-          ow_runner_buffer_printf (&self->notes, "[%s is UTF-16 text and was not looked at; "
-                                   "convert it with iconv.]\n", name);
-          return true;
-        }
-      take_bytes (&file, false);
-      shift (&file);
-      if (read >= MAX_FILE_BYTES)
-        {
-          note_cut (&file);
+          note_cut (self);
+          take_bytes (self, true);
           break;
         }
     }
+  while (!self->search->full && !self->over);
   if (got < 0)
-    {
-      self->partial = true;
-      ow_runner_buffer_printf (&self->notes, "[%s could not be read to its end.]\n", name);
-    }
-  if (!self->full && !file.over && file.length > file.at)
-    take_bytes (&file, true);
-  self->bytes += read;
+    note_unread (self);
+}
+
+bool
+ow_runner_search_file (OwRunnerSearch     *self,
+                       OwRunnerSearchDesk *desk,
+                       int                 fd,
+                       off_t               size,
+                       const char         *prefix,
+                       const char         *path)
+{
+  File file = { .search = self, .desk = desk, .prefix = prefix, .path = path, .line = 1 };
+
+  self->searched++;
+  search_bytes (&file, fd, size);
+  free (file.name);
+  self->bytes += file.read;
   if (self->bytes >= MAX_BYTES)
     self->full = true;
   return !self->full;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "ow-runner-args-private.h"
+#include "ow-runner-batch-private.h"
 #include "ow-runner-file-private.h"
 #include "ow-runner-path-private.h"
 #include "ow-runner-search-private.h"
@@ -20,11 +21,14 @@
 #define MAX_SECONDS 30
 
 typedef struct {
-  OwRunnerSearch    search;
-  OwRunnerWalk      walk;
-  OwRunnerWildcard *only;       /* (owned) (nullable) names of files to look into */
-  char             *prefix;     /* (owned) stands before a found path */
-  size_t            unreadable; /* files */
+  OwRunnerSearch      search;
+  OwRunnerSearchDesk  desk;
+  OwRunnerWalk        walk;
+  OwRunnerPatternText text;
+  OwRunnerBatches    *batches;    /* (owned) */
+  OwRunnerWildcard   *only;       /* (owned) (nullable) names of files to look into */
+  char               *prefix;     /* (owned) stands before a found path */
+  size_t              unreadable; /* files */
 } Grep;
 
 static bool
@@ -32,34 +36,11 @@ look_into (const OwRunnerWalkEntry *entry,
            void                    *user_data)
 {
   Grep *self = user_data;
-  struct stat status;
-  char *whole;
-  char *name;
-  bool going;
-  int fd;
 
   if (entry->type != DT_REG ||
       (self->only != NULL && !ow_runner_wildcard_match (self->only, entry->path)))
     return true;
-  fd = ow_runner_file_open_at (entry->directory, entry->name, &status);
-  if (fd < 0)
-    {
-      self->unreadable++;
-      return true;
-    }
-  if (asprintf (&whole, "%s%s", self->prefix, entry->path) < 0)
-    abort ();
-  name = ow_runner_buffer_name (whole, strlen (whole));
-  going = ow_runner_search_file (&self->search, fd, name);
-  free (name);
-  free (whole);
-  close (fd);
-  if (going && ow_runner_walk_late (&self->walk))
-    {
-      self->walk.limits |= OW_RUNNER_WALK_TOO_LONG;
-      return false;
-    }
-  return going;
+  return ow_runner_batches_add (self->batches, entry);
 }
 
 static void
@@ -135,6 +116,7 @@ static void
 search_path (Grep                *self,
              const OwRunnerRoots *roots,
              const OwRunnerPath  *path,
+             const char          *given,
              OwRunnerToolResult  *result)
 {
   int fd = ow_runner_path_open (path, roots, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
@@ -142,7 +124,12 @@ search_path (Grep                *self,
 
   if (fd >= 0)
     {
+      self->batches = ow_runner_batches_new (&self->search, &self->desk, &self->text,
+                                             self->prefix, &self->walk);
       ow_runner_walk_run (&self->walk, roots, path, fd);
+      ow_runner_batches_finish (self->batches);
+      self->unreadable = ow_runner_batches_closed (self->batches);
+      ow_runner_batches_free (self->batches);
       close (fd);
     }
   else if (errno == ENOTDIR)
@@ -150,7 +137,7 @@ search_path (Grep                *self,
       fd = ow_runner_file_open (path, roots, &status, result);
       if (fd < 0)
         return;
-      ow_runner_search_file (&self->search, fd, path->shown);
+      ow_runner_search_file (&self->search, &self->desk, fd, status.st_size, "", given);
       close (fd);
     }
   else
@@ -183,26 +170,33 @@ make_filter (Grep               *self,
   return self->only != NULL;
 }
 
+typedef struct {
+  OwRunnerPatternText text;
+  const char         *start;
+  size_t              start_length;
+  const char         *glob;
+  size_t              glob_length;
+  json_int_t          context;
+} Arguments;
+
 static void
 grep (const OwRunnerRoots *roots,
       const OwRunnerPath  *path,
       OwRunnerPattern     *pattern,
-      const char          *start,
-      size_t               start_length,
-      const char          *glob,
-      size_t               glob_length,
-      size_t               context,
+      const Arguments     *arguments,
       OwRunnerToolResult  *result)
 {
-  Grep self = { .only = NULL };
+  Grep self = { .text = arguments->text };
 
-  if (!make_filter (&self, glob, glob_length, result))
+  if (!make_filter (&self, arguments->glob, arguments->glob_length, result))
     return;
-  self.prefix = make_prefix (start, start_length);
-  ow_runner_search_init (&self.search, pattern, context);
+  self.prefix = make_prefix (arguments->start, arguments->start_length);
+  ow_runner_search_init (&self.search, (size_t) arguments->context);
+  ow_runner_search_desk_init (&self.desk, pattern);
   ow_runner_walk_init (&self.walk, look_into, &self, MAX_SECONDS);
-  search_path (&self, roots, path, result);
+  search_path (&self, roots, path, arguments->start, result);
   ow_runner_search_clear (&self.search);
+  ow_runner_search_desk_clear (&self.desk);
   ow_runner_wildcard_free (self.only);
   free (self.prefix);
 }
@@ -212,28 +206,23 @@ ow_tool_grep (const OwRunnerRoots *roots,
               const json_t        *arguments,
               OwRunnerToolResult  *result)
 {
-  const char *start = ".";
-  size_t start_length = 1;
-  const char *glob = NULL;
-  size_t glob_length = 0;
-  const char *text;
-  size_t length;
-  bool ignore_case = false;
-  json_int_t context = 0;
+  Arguments given = { .start = ".", .start_length = 1 };
   OwRunnerPattern *pattern;
   OwRunnerPath path;
   char *error = NULL;
 
-  if (!ow_runner_args_string (arguments, "pattern", &text, &length, result) ||
-      !ow_runner_args_string_or (arguments, "path", &start, &start_length, result) ||
-      !ow_runner_args_string_or (arguments, "glob", &glob, &glob_length, result) ||
-      !ow_runner_args_bool (arguments, "ignore_case", &ignore_case, result) ||
-      !ow_runner_args_int (arguments, "context", 0, MAX_CONTEXT, &context, result) ||
-      !ow_runner_path_parse (&path, roots, start, start_length, result))
+  if (!ow_runner_args_string (arguments, "pattern", &given.text.text, &given.text.length,
+                              result) ||
+      !ow_runner_args_string_or (arguments, "path", &given.start, &given.start_length, result) ||
+      !ow_runner_args_string_or (arguments, "glob", &given.glob, &given.glob_length, result) ||
+      !ow_runner_args_bool (arguments, "ignore_case", &given.text.ignore_case, result) ||
+      !ow_runner_args_int (arguments, "context", 0, MAX_CONTEXT, &given.context, result) ||
+      !ow_runner_path_parse (&path, roots, given.start, given.start_length, result))
     return;
-  pattern = ow_runner_pattern_new (text, length, ignore_case, &error);
+  pattern = ow_runner_pattern_new (given.text.text, given.text.length, given.text.ignore_case,
+                                   &error);
   if (pattern != NULL)
-    grep (roots, &path, pattern, start, start_length, glob, glob_length, (size_t) context, result);
+    grep (roots, &path, pattern, &given, result);
   else
     ow_runner_args_fail (result, "%s", error);
   free (error);

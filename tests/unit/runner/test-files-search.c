@@ -3,12 +3,14 @@
 
 #include "files-fixture.h"
 
+#include <sched.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <utime.h>
 
 #include "ow-runner-ignore-private.h"
 #include "ow-runner-pattern-private.h"
+#include "ow-runner-syntax-private.h"
 #include "ow-runner-wildcard-private.h"
 
 static void
@@ -235,32 +237,167 @@ test_grep_lines (void)
   files_free (files);
 }
 
-/* A literal that is looked for first must be in each match. */
+/* A match holds one of the literals that are looked for first, and the form for many lines
+ * at once is the pattern itself where it cannot meet a newline. */
 static void
 test_literal (void)
 {
   static const struct {
     const char *pattern;
-    const char *literal;
+    const char *literals;
+    const char *confined;
   } cases[] = {
-    { "needle", "needle" }, { "a+needle", "needle" }, { "needles?", "needle" },
-    { "one.*three", "three" }, { "a|needle", NULL }, { "(needle)", NULL }, { "(?i)needle", NULL },
-    { "needle(?:x|y)", "needle" }, { "\\.needle\\d", ".needle" }, { "x{0,1}needle", "needle" },
-    { "needl[e]", "needl" }, { "\\Qneedle\\E", NULL }, { "\\x41needle", NULL }, { "é?needle", "needle" },
-    { "(*UTF)needle", NULL }, { "needle(?#x)", NULL }, { "ab*c", "a" }, { "[]a]needle", "needle" },
-    { "[[:alpha:]]needle", NULL }, { "(?x)need le", NULL }, { "need\\Kle", NULL },
+    { "needle", "needle", "needle" }, { "a+needle", "needle", "a+needle" },
+    { "needles?", "needle", "needles?" }, { "one.*three", "three", "one.*three" },
+    { "a|needle", "a|needle", "a|needle" }, { "a?|needle", "", "a?|needle" },
+    { "(needle)", "needle", "(needle)" }, { "(needle)?", "", "(needle)?" },
+    { "(needle)+x", "needle", "(needle)+x" }, { "(one|four)ty", "one|four", "(one|four)ty" },
+    { "(?i)NEEDLE", "needle", "(?i)NEEDLE" }, { "(?i)tasks", "ta", "(?i)tasks" },
+    { "n(?i)eedle", "", NULL }, { "needle(?:x|y)", "needle", "needle(?:x|y)" },
+    { "\\.needle\\d", ".needle", "\\.needle\\d" }, { "x{0,1}needle", "needle", "x{0,1}needle" },
+    { "f() {", " {", "f() {" }, { "a{b}", "a{b}", "a{b}" }, { "a{b", "a{b", "a{b" },
+    { "needl[e]", "needl", "needl[e]" }, { "\\Qneedle\\E", "", NULL }, { "\\x41needle", "", NULL },
+    { "é?needle", "needle", "é?needle" }, { "(*UTF)needle", "", NULL }, { "needle(?#x)", "", NULL },
+    { "ab*c", "a", "ab*c" }, { "[]a]needle", "needle", "[]a]needle" },
+    { "[^]a]x", "x", "[^\\n\\]a]x" }, { "[^-a]", "", "[^\\n\\-a]" }, { "[^a]", "", "[^\\na]" },
+    { "[[:alpha:]]needle", "needle", "(?:(?!\\n)[[:alpha:]])needle" },
+    { "[\\s,]+", "", "(?:(?!\\n)[\\s,])+" }, { "a\\sb", "a", "a[^\\S\\n]b" },
+    { "\\Wa\\D", "a", "[^\\w\\n]a[^\\d\\n]" }, { "(?x)need le", "", NULL },
+    { "need\\Kle", "", NULL }, { "\\Aneedle", "needle", NULL }, { "a\\Rneedle", "needle", NULL },
+    { "(?<=a)needle(?!b)", "needle", "(?<=a)needle(?!b)" }, { "a\\nneedle", "", NULL },
+    { "(a)\\1needle", "", NULL },
   };
 
   for (gsize i = 0; i < G_N_ELEMENTS (cases); i++)
     {
-      char *error = NULL;
-      OwRunnerPattern *pattern = ow_runner_pattern_new (cases[i].pattern, strlen (cases[i].pattern),
-                                                        false, &error);
+      g_autoptr (GString) found = g_string_new (NULL);
+      OwRunnerSyntax syntax;
 
-      g_assert_cmpstr (error, ==, NULL);
-      g_assert_cmpstr (ow_runner_pattern_literal (pattern), ==, cases[i].literal);
-      ow_runner_pattern_free (pattern);
+      ow_runner_syntax_take (&syntax, cases[i].pattern, strlen (cases[i].pattern), false);
+      for (gsize n = 0; n < syntax.needles.n; n++)
+        g_string_append_printf (found, "%s%.*s", n > 0 ? "|" : "",
+                                (int) syntax.needles.needles[n].length,
+                                syntax.needles.needles[n].text);
+      if (g_strcmp0 (found->str, cases[i].literals) != 0)
+        g_error ("%s: \"%s\"", cases[i].pattern, found->str);
+      if (syntax.is_confined != (cases[i].confined != NULL) ||
+          (syntax.is_confined && g_strcmp0 (syntax.confined.data, cases[i].confined) != 0))
+        g_error ("%s: %s", cases[i].pattern, syntax.is_confined ? syntax.confined.data : "none");
+      ow_runner_syntax_clear (&syntax);
     }
+}
+
+/* Counts the lines that match, one by one or many at once. */
+static guint
+count_lines (OwRunnerPattern *pattern,
+             const char      *text,
+             gboolean         at_once)
+{
+  gsize length = strlen (text);
+  gsize at = 0;
+  guint n = 0;
+
+  ow_runner_pattern_new_bytes (pattern);
+  while (at < length)
+    {
+      const char *newline;
+      gsize start = 0;
+      gsize end;
+      gsize from;
+
+      if (at_once && ow_runner_pattern_next (pattern, text + at, length - at, &start) ==
+          OW_RUNNER_PATTERN_NONE)
+        break;
+      newline = g_strrstr_len (text + at, (gssize) start, "\n");
+      start = newline != NULL ? (gsize) (newline + 1 - text) : at;
+      end = start + strcspn (text + start, "\n");
+      n += ow_runner_pattern_line (pattern, text + start, end - start, &from, &from) ==
+           OW_RUNNER_PATTERN_FOUND;
+      at = end + 1;
+    }
+  return n;
+}
+
+/* Looking at many lines at once finds the lines that looking at each finds. */
+static void
+test_lines_at_once (void)
+{
+  static const char *const patterns[] = {
+    "one", "o[^x]*e", "[^x]+$", "^\\s+\\S", "\\s*$", "^$", "^", "$", "x|one|two", "(?i)ONE", "(?i)kelvin",
+    "\\bone\\b", "\\Bne", "(?<=o)n", "(?<!o)n", "(?<![^o])n", "n(?!e)", "[\\s\\S]{4}", "o.e", "^.{3}$",
+    "(one|two)+", "[[:space:]]+t", "\\Wt", "a*", "o*+n", "(?>o+)n", "é", "[^é]", "t\\H*o", "one\\r?$",
+    "\\A.", ".\\z", "\\R", "one\\n", "e\\s*t", "(o)\\1", "\\w+\\.\\w+\\(", "[a-z]{3,}", "\\d{2}", "f\\(\\) {",
+  };
+  static const char *const texts[] = {
+    "one\ntwo\nthree\n", "one\r\ntwo\r\n\r\n", "\n\n  one\n\t\n two", "lone\nnone\nton on\nn\n",
+    "caf\xc3\xa9 one\n\xc3\xa9t\xc3\xa9\n\xe2\x84\xaa" "elvin KELVIN\n", "caf\xe9 one\n\xf0\x9f\x98 two\n",
+    "xone\rtwo\n", "oo\noon 12\na.b(c\nf() {\n", "", "\n", "one two three four five six seven\n\n\n\n",
+  };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (patterns); i++)
+    {
+      for (gsize j = 0; j < G_N_ELEMENTS (texts) * 2; j++)
+        {
+          const char *text = texts[j / 2];
+          char *error = NULL;
+          OwRunnerPattern *pattern = ow_runner_pattern_new (patterns[i], strlen (patterns[i]),
+                                                            j % 2 == 1, &error);
+          guint one_by_one;
+          guint at_once;
+
+          g_assert_nonnull (pattern);
+          one_by_one = count_lines (pattern, text, FALSE);
+          at_once = count_lines (pattern, text, TRUE);
+          if (one_by_one != at_once)
+            g_error ("%s on \"%s\": %u one by one, %u at once", patterns[i], text, one_by_one,
+                     at_once);
+          ow_runner_pattern_free (pattern);
+        }
+    }
+}
+
+/* The answer is that of one thread, whatever several do, also where it is cut. */
+static void
+test_order (void)
+{
+  static const char *const calls[] = {
+    "{\"pattern\": \"needle\"}", "{\"pattern\": \"ne+dle [0-9]*7\", \"context\": 1}",
+    "{\"pattern\": \"rare\"}", "{\"pattern\": \"^\"}", "{\"pattern\": \"absent\"}",
+  };
+  Files *files = files_new ();
+  cpu_set_t all;
+  cpu_set_t one;
+
+  for (guint i = 0; i < 3000; i++)
+    {
+      g_autofree char *name = g_strdup_printf ("work/d%u/%s%u", i % 7, i % 3 == 0 ? "sub/f" : "f", i);
+      g_autoptr (GString) content = g_string_new (NULL);
+
+      for (guint line = 0; line < i % 9; line++)
+        g_string_append_printf (content, "line %u of %u\n%s", line, i,
+                                line == 3 ? "a needle 17\n" : "");
+      g_string_append (content, i % 500 == 17 ? "rare\n" : i % 800 == 3 ? "needle \xff\n" : "");
+      files_put (files, name, content->str);
+    }
+  g_assert_cmpint (sched_getaffinity (0, sizeof all, &all), ==, 0);
+  CPU_ZERO (&one);
+  for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT (&one) == 0; cpu++)
+    {
+      if (CPU_ISSET (cpu, &all))
+        CPU_SET (cpu, &one);
+    }
+  for (gsize i = 0; i < G_N_ELEMENTS (calls); i++)
+    {
+      g_autofree char *alone = NULL;
+
+      sched_setaffinity (0, sizeof one, &one);
+      alone = g_strdup (files_call (files, "grep", "%s", calls[i]));
+      files_assert_done (files);
+      sched_setaffinity (0, sizeof all, &all);
+      for (guint n = 0; n < 5; n++)
+        g_assert_cmpstr (files_call (files, "grep", "%s", calls[i]), ==, alone);
+    }
+  files_free (files);
 }
 
 /* Patterns that take for ever on a line made for it. */
@@ -305,5 +442,7 @@ files_add_search_tests (void)
   g_test_add_func ("/files/grep/context", test_grep_context);
   g_test_add_func ("/files/grep/lines", test_grep_lines);
   g_test_add_func ("/files/grep/literal", test_literal);
+  g_test_add_func ("/files/grep/lines-at-once", test_lines_at_once);
+  g_test_add_func ("/files/grep/order", test_order);
   g_test_add_func ("/files/grep/costly-patterns", test_costly_patterns);
 }
