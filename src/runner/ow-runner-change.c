@@ -69,8 +69,8 @@ keep (OwRunnerChange        *self,
   char error[OW_RUNNER_ERROR_SIZE];
 
   ow_runner_keep_hash (old->data, old->length, self->before);
-  if (ow_runner_keep_put (roots->keep, old->data, old->length, self->before, &self->dropped,
-                          error))
+  if (ow_runner_keep_put (roots->keep, old->data, old->length, self->before, true,
+                          &self->dropped, error))
     return true;
   ow_runner_args_fail (result, "%s was not changed, because what it holds could not be kept for "
                        "undo: %s. Tell the person; until that is repaired no file can be changed "

@@ -263,12 +263,15 @@ put_name (OwRunnerBuffer *out,
     ow_runner_buffer_append (out, name);
   for (const char *at = name; !plain && *at != '\0'; at++)
     {
+      bool safe = (unsigned char) *at >= ' ' && (unsigned char) *at < 0x7f;
+
+      /* In quotes each byte of what is not ASCII stands as one, too. */
       if (*at == '"' || *at == '\\')
         ow_runner_buffer_printf (out, "\\%c", *at);
-      else if ((unsigned char) *at < ' ' || *at == 0x7f)
-        ow_runner_buffer_printf (out, "\\%03o", (unsigned char) *at);
+      else if (safe)
+        ow_runner_buffer_printf (out, "%c", *at);
       else
-        ow_runner_buffer_bytes (out, at, strcspn (at + 1, "\"\\ ") + 1, NULL);
+        ow_runner_buffer_printf (out, "\\%03o", (unsigned char) *at);
     }
   if (!plain)
     ow_runner_buffer_append (out, "\"");

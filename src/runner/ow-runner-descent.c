@@ -404,7 +404,7 @@ ow_runner_descent_plain (int         root_fd,
                          int         flags)
 {
   struct open_how how = {
-    .flags = (unsigned long long) (flags | O_CLOEXEC | O_NOFOLLOW),
+    .flags = (unsigned long long) (flags | O_CLOEXEC),
     .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS,
   };
   const char *rest = below;

@@ -295,7 +295,7 @@ write_temporary (const OwRunnerPlace *place,
     {
       outcome = fchmod (fd, mode);
     }
-  if (outcome == 0)
+  if (outcome == 0 && !place->unsynced)
     outcome = fsync (fd);
   if (outcome == 0 && nameless)
     outcome = name_nameless (fd, place->parent, name);
@@ -352,9 +352,10 @@ ow_runner_file_may_replace (const OwRunnerPath  *path,
 
 /* Best effort: what was done is already seen by everyone. */
 static void
-sync_folder (int parent)
+sync_folder (const OwRunnerPlace *place)
 {
-  int directory = openat (parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int directory = place->unsynced ? -1 : openat (place->parent, ".",
+                                                 O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
   if (directory < 0)
     return;
@@ -404,7 +405,7 @@ ow_runner_file_replace (const OwRunnerPath  *path,
                            "it with the shell.", path->shown, strerror (saved));
       return false;
     }
-  sync_folder (place->parent);
+  sync_folder (place);
   return true;
 }
 
@@ -444,6 +445,6 @@ ow_runner_file_remove (const OwRunnerPath  *path,
       ow_runner_args_fail (result, "%s was not removed: %s.", path->shown, strerror (saved));
       return false;
     }
-  sync_folder (place->parent);
+  sync_folder (place);
   return true;
 }

@@ -43,13 +43,15 @@ bool  ow_runner_keep_open    (OwRunnerKeep *self,
                               char          error[OW_RUNNER_ERROR_SIZE]);
 void  ow_runner_keep_close   (OwRunnerKeep *self);
 
-/* Keeps the bytes, whose hash is @hash, on the disk before it returns. Where there is no
- * room, older ones are dropped and counted in *@dropped; with @dropped NULL that is a
- * failure. False with the end of a sentence ("the disk is full") in @error. */
+/* Keeps the bytes, whose hash is @hash; with @sync they are on the disk when it returns.
+ * Where there is no room, older ones are dropped and counted in *@dropped; with @dropped
+ * NULL that is a failure. False with the end of a sentence ("the disk is full") in
+ * @error. */
 bool  ow_runner_keep_put     (const OwRunnerKeep *self,
                               const char         *data,
                               size_t              length,
                               const char         *hash,
+                              bool                sync,
                               unsigned           *dropped,
                               char                error[OW_RUNNER_ERROR_SIZE]);
 

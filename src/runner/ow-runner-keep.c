@@ -222,7 +222,8 @@ static bool
 put_file (const OwRunnerKeep *self,
           const char         *name,
           const char         *data,
-          size_t              length)
+          size_t              length,
+          bool                sync)
 {
   char temporary[sizeof TEMPORARY + 24] = TEMPORARY;
   unsigned char random[12];
@@ -239,7 +240,7 @@ put_file (const OwRunnerKeep *self,
     return false;
   done = put_bytes (fd, data, length)
          && renameat (self->fd, temporary, self->fd, name) == 0
-         && fsync (fd) == 0;
+         && (!sync || fsync (fd) == 0);
   saved = errno;
   if (!done)
     unlinkat (self->fd, temporary, 0);
@@ -253,6 +254,7 @@ ow_runner_keep_put (const OwRunnerKeep *self,
                     const char         *data,
                     size_t              length,
                     const char         *hash,
+                    bool                sync,
                     unsigned           *dropped,
                     char                error[OW_RUNNER_ERROR_SIZE])
 {
@@ -272,7 +274,7 @@ ow_runner_keep_put (const OwRunnerKeep *self,
       snprintf (error, OW_RUNNER_ERROR_SIZE, "the undo folder has all that it may hold");
       return false;
     }
-  if (!put_file (self, hash, data, length))
+  if (!put_file (self, hash, data, length, sync))
     {
       snprintf (error, OW_RUNNER_ERROR_SIZE, "the undo folder could not take it: %s",
                 strerror (errno));

@@ -421,11 +421,12 @@ compare_entries (Compare     *self,
                  const Entry *after)
 {
   bool folders = S_ISDIR (before->mode) && S_ISDIR (after->mode);
+  bool kind = (before->mode & S_IFMT) == (after->mode & S_IFMT);
   bool same = before->ino == after->ino && before->mode == after->mode;
   /* .git changes when something in it does; of other folders what they hold is told. */
   bool inner = folders && after->folder != NONE;
 
-  if (before->ino != after->ino && folders)
+  if (!kind || (folders && before->ino != after->ino))
     {
       tell_all (self, self->before, pair.before, before, OW_RUNNER_DELETED,
                 self->after->folders[pair.after].ctime);

@@ -17,6 +17,7 @@ typedef struct {
   bool        read_only;
   size_t      root;   /* the folder whose rules hold there */
   mode_t      mode;   /* for a file that does not exist; 0: what is usual */
+  bool        unsynced; /* the caller sees to it that what is written reaches the disk */
 } OwRunnerPlace;
 
 /* Finds the place that writing to the path means. False with the sentence in @result

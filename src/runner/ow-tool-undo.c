@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: The OpenWorker authors */
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ow-runner-args-private.h"
 #include "ow-runner-changes-private.h"
@@ -13,6 +15,11 @@
  * held before the first of them, or goes if that one made it. What something else has
  * changed since is left as it is. */
 
+/* So many files are brought to the disk one by one. For more that takes too long, and is
+ * done for the whole file system when all are there: what is put back is in the undo
+ * folder even if the machine stops before that. */
+#define ONE_BY_ONE_MAX 32
+
 typedef struct {
   OwRunnerChanges      changes;
   const OwRunnerRoots *roots;
@@ -21,6 +28,7 @@ typedef struct {
   size_t               removed;
   size_t               skipped;
   size_t               unkept;  /* undone, and that cannot be undone itself */
+  bool                 at_once; /* all of it is brought to the disk at its end */
 } Undo;
 
 /* One file that is worked on. */
@@ -58,8 +66,8 @@ keep_present (const Undo *self,
   if (self->roots->keep == NULL)
     return false;
   return !file->place.exists || ow_runner_keep_put (self->roots->keep, file->now.data,
-                                                    file->now.length, file->merged->after, NULL,
-                                                    error);
+                                                    file->now.length, file->merged->after,
+                                                    !self->at_once, NULL, error);
 }
 
 static void
@@ -114,6 +122,7 @@ undo_file (Undo *self,
     {
       kept = keep_present (self, file);
       file->place.mode = merged->mode;
+      file->place.unsynced = self->at_once;
       done = new != NULL
              ? ow_runner_file_replace (&file->path, &file->place, old != NULL ? &old->status : NULL,
                                        new->data, new->length, &problem)
@@ -233,6 +242,22 @@ undo_merged (Undo                 *self,
 }
 
 static void
+sync_all (const OwRunnerRoots *roots)
+{
+  for (size_t i = 0; i <= roots->n; i++)
+    {
+      int folder = i < roots->n ? roots->fds[i] : roots->keep != NULL ? roots->keep->fd : -1;
+      int fd = folder < 0 || (i < roots->n && roots->read_only[i])
+               ? -1 : openat (folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+      if (fd < 0)
+        continue;
+      syncfs (fd);
+      close (fd);
+    }
+}
+
+static void
 answer (Undo               *self,
         OwRunnerToolResult *result)
 {
@@ -265,8 +290,11 @@ ow_tool_undo (const OwRunnerRoots *roots,
     return;
   if (ow_runner_changes_init (&self.changes, roots, arguments, result))
     {
+      self.at_once = self.changes.n > ONE_BY_ONE_MAX;
       for (size_t i = 0; i < self.changes.n; i++)
         undo_merged (&self, &self.changes.list[i]);
+      if (self.apply && self.at_once)
+        sync_all (roots);
       answer (&self, result);
     }
   ow_runner_changes_clear (&self.changes);

@@ -49,7 +49,19 @@ files_new (void)
   self->roots.folders = self->folders;
   self->roots.read_only = self->read_only;
   self->roots.fds = self->fds;
+  self->keep.fd = -1;
   return self;
+}
+
+void
+files_keep (Files *self)
+{
+  char error[OW_RUNNER_ERROR_SIZE] = "";
+
+  g_assert_cmpint (g_mkdir (files_path (self, "undo"), 0700), ==, 0);
+  if (!ow_runner_keep_open (&self->keep, files_path (self, "undo"), error))
+    g_error ("%s", error);
+  self->roots.keep = &self->keep;
 }
 
 static int
@@ -74,6 +86,8 @@ files_free (Files *self)
 {
   for (size_t i = 0; i < self->roots.n; i++)
     close (self->fds[i]);
+  if (self->keep.fd >= 0)
+    ow_runner_keep_close (&self->keep);
   nftw (self->top, remove_one, 64, FTW_DEPTH | FTW_PHYS);
   clear_result (self);
   g_free (self->top);
@@ -152,6 +166,7 @@ tool_named (const char *name)
   } tools[] = {
     { "list", ow_tool_list }, { "read", ow_tool_read }, { "write", ow_tool_write },
     { "edit", ow_tool_edit }, { "grep", ow_tool_grep }, { "glob", ow_tool_glob },
+    { "undo", ow_tool_undo }, { "changes", ow_tool_changes },
   };
 
   for (size_t i = 0; i < G_N_ELEMENTS (tools); i++)

@@ -5,6 +5,7 @@
 
 #include <glib.h>
 
+#include "ow-runner-keep-private.h"
 #include "ow-runner-tool-private.h"
 
 /* A tree for the file tools: <top>/work (writable, where relative paths start),
@@ -19,12 +20,16 @@ typedef struct {
   int                fds[3];
   OwRunnerRoots      roots;
   OwRunnerToolResult result;
+  OwRunnerKeep       keep;
 } Files;
 
 #define FILES_SECRET "outside-secret-4711"
 
 Files *files_new  (void);
 void   files_free (Files *self);
+
+/* Has what the tools change kept in <top>/undo. */
+void   files_keep (Files *self);
 
 /* A path below <top>; valid until the next 16 calls. */
 const char *files_path (Files *self, const char *format, ...) G_GNUC_PRINTF (2, 3);
