@@ -3,6 +3,7 @@
 """The programs that the build makes, and what ./dev says without building anything."""
 
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -65,7 +66,9 @@ def dev_with(place, release, **programs):
         ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
          'mount --bind "$1/os-release" /etc/os-release && PATH=$1/bin LOG=$1/log exec "$2" format',
          "sh", place, ROOT / "dev"],
-        capture_output=True, text=True, timeout=60, check=False)
+        capture_output=True, text=True, timeout=60, check=False,
+        # A shell cannot catch what its caller ignores, as one in the background does.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     log = place / "log"
     return done, log.read_text() if log.exists() else ""
 
