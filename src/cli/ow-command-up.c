@@ -47,8 +47,9 @@ log_event (OwEngine *engine,
     case OW_EVENT_SESSION_STARTED:
     case OW_EVENT_SESSION_RESUMED:
       log_line ("Session %s %s [%s].", session,
-                ow_event_get_kind (event) == OW_EVENT_SESSION_STARTED ? "starts" : "goes on",
-                ow_event_get_string (event, "level"));
+                ow_event_get_kind (event) == OW_EVENT_SESSION_STARTED ? "starts"
+                : ow_event_get_string (event, "purpose") == NULL ? "goes on"
+                : "has its changes looked at or undone", ow_event_get_string (event, "level"));
       log_notice (ow_event_get_string (event, "notice"));
       break;
     case OW_EVENT_CONSENT_ASKED:

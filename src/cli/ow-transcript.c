@@ -335,7 +335,8 @@ print_now (OwEvent *event)
       print_session (event, "");
       break;
     case OW_EVENT_SESSION_RESUMED:
-      print_session (event, " goes on");
+      print_session (event, ow_event_get_string (event, "purpose") == NULL
+                            ? " goes on" : ": its changes are looked at or undone");
       break;
     case OW_EVENT_USER_MESSAGE:
       print_text ("> ", ow_event_get_string (event, "text"));

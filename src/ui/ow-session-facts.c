@@ -109,7 +109,9 @@ ow_session_facts_add (OwSessionFacts *self,
       add_start (self, event);
       return TRUE;
     case OW_EVENT_SESSION_RESUMED:
-      add_start (self, event);
+      /* A look at its changes does not set it to work. */
+      if (ow_event_get_string (event, "purpose") == NULL)
+        add_start (self, event);
       return TRUE;
     case OW_EVENT_FOLDERS_CHANGED:
       add_folders (self, event);

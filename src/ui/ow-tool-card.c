@@ -7,6 +7,7 @@
 
 #include <glib/gi18n.h>
 
+#include "base/ow-diff.h"
 #include "ow-column-layout-private.h"
 #include "ow-words-private.h"
 
@@ -15,8 +16,6 @@
 /* Lines in one label: a long one would be laid out anew as a whole. */
 #define LABEL_LINES 100
 #define TICK_MS 1000
-/* "Replaced 1 place in FILE.", "--- FILE", "+++ FILE". */
-#define DIFF_HEAD 3
 
 struct _OwToolCard
 {
@@ -37,6 +36,8 @@ struct _OwToolCard
   GtkBox           *lines;
   GtkLabel         *more;
   GtkButton        *expand;
+  GtkLabel         *counts;
+  GtkButton        *undo;
 };
 
 G_DEFINE_FINAL_TYPE (OwToolCard, ow_tool_card, GTK_TYPE_WIDGET)
@@ -50,6 +51,7 @@ icon_of (const char *tool)
     { "grep", "edit-find-symbolic" },
     { "list", "folder-symbolic" },
     { "read", "text-x-generic-symbolic" },
+    { "undo", "edit-undo-symbolic" },
     { "write", "document-edit-symbolic" },
   };
 
@@ -62,13 +64,14 @@ icon_of (const char *tool)
 /* The style of a line of a diff; the sign in front of it says the same. */
 static const char *
 class_of (OwToolCard *self,
-          const char *line,
           guint       number)
 {
-  /* The first lines name the file, with the same signs. */
-  if (!self->item->diff || number < DIFF_HEAD)
+  const GByteArray *kinds = self->item->kinds;
+
+  if (kinds == NULL || number >= kinds->len)
     return NULL;
-  return *line == '+' ? "diff-in" : *line == '-' ? "diff-out" : NULL;
+  return kinds->data[number] == OW_DIFF_ADDED ? "diff-in"
+         : kinds->data[number] == OW_DIFF_REMOVED ? "diff-out" : NULL;
 }
 
 static void
@@ -110,7 +113,7 @@ build_lines (OwToolCard *self,
   for (guint i = from; i < to; i++)
     {
       const char *line = ow_lines_get (self->item->lines, i);
-      const char *wanted = class_of (self, line, i);
+      const char *wanted = class_of (self, i);
 
       if (n > 0 && (wanted != style || n == LABEL_LINES))
         {
@@ -205,6 +208,32 @@ show_level (OwToolCard *self)
   gtk_label_set_text (self->level, ow_words_level (self->item->level));
 }
 
+/* "+1 −1" beside the title, and the button of what can be taken back. */
+static void
+show_changes (OwToolCard *self)
+{
+  OwTranscriptItem *item = self->item;
+  gboolean counted = item->diff && item->added + item->removed > 0;
+
+  gtk_widget_set_visible (GTK_WIDGET (self->counts), counted);
+  if (counted)
+    {
+      g_autofree char *words = g_strdup_printf ("+%u −%u", item->added, item->removed);
+
+      gtk_label_set_text (self->counts, words);
+    }
+  gtk_widget_set_visible (GTK_WIDGET (self->undo), item->undo != OW_UNDO_NONE);
+  gtk_widget_set_sensitive (GTK_WIDGET (self->undo), item->undo == OW_UNDO_OFFERED);
+  gtk_button_set_label (self->undo, item->undo == OW_UNDO_DONE ? _ ("Undone")
+                        : item->undo == OW_UNDO_WAITING ? _ ("Undoing…") : _ ("Undo"));
+}
+
+static void
+on_undo_clicked (OwToolCard *self)
+{
+  gtk_widget_activate_action (GTK_WIDGET (self), "win.undo", "s", self->item->id);
+}
+
 static void
 show (OwToolCard *self)
 {
@@ -220,6 +249,7 @@ show (OwToolCard *self)
   gtk_widget_set_visible (GTK_WIDGET (self->stop), running);
   show_time (self);
   show_lines (self);
+  show_changes (self);
   set_ticking (self);
 }
 
@@ -281,7 +311,10 @@ ow_tool_card_class_init (OwToolCardClass *klass)
   gtk_widget_class_bind_template_child (widget_class, OwToolCard, lines);
   gtk_widget_class_bind_template_child (widget_class, OwToolCard, more);
   gtk_widget_class_bind_template_child (widget_class, OwToolCard, expand);
+  gtk_widget_class_bind_template_child (widget_class, OwToolCard, counts);
+  gtk_widget_class_bind_template_child (widget_class, OwToolCard, undo);
   gtk_widget_class_bind_template_callback (widget_class, on_expand_clicked);
+  gtk_widget_class_bind_template_callback (widget_class, on_undo_clicked);
 }
 
 static void

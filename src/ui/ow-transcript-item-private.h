@@ -25,6 +25,14 @@ typedef enum {
 
 typedef enum { OW_TONE_PLAIN, OW_TONE_WARNING, OW_TONE_ERROR } OwTone;
 
+/* What a tool call changed, and whether it can be taken back. */
+typedef enum {
+  OW_UNDO_NONE,     /* it changed nothing, or it is not kept */
+  OW_UNDO_OFFERED,
+  OW_UNDO_WAITING,  /* this window has asked for it */
+  OW_UNDO_DONE,
+} OwUndoState;
+
 typedef enum {
   OW_CALL_ASKED,
   OW_CALL_RUNNING,
@@ -53,6 +61,10 @@ struct _OwTranscriptItem
   char        *outcome;     /* (owned) (nullable) tool: in words, where that is not "ok" */
   OwLines     *lines;       /* (owned) (nullable) tool: the output */
   gboolean     diff;        /* tool: the lines are those of a diff */
+  GByteArray  *kinds;       /* (owned) (nullable) tool, diff: of each of its lines an OwDiffKind */
+  guint        added;       /* tool, diff: lines that came */
+  guint        removed;     /* and went */
+  OwUndoState  undo;        /* tool */
   gboolean     instructions; /* tool: the program itself reads the project's AGENTS.md */
 
   char        *ask;         /* (owned) (nullable) consent: its kind */

@@ -20,6 +20,7 @@ ow_transcript_item_finalize (GObject *object)
   g_free (self->level);
   g_free (self->outcome);
   g_clear_pointer (&self->lines, ow_lines_free);
+  g_clear_pointer (&self->kinds, g_byte_array_unref);
   g_free (self->ask);
   g_free (self->always);
   g_free (self->reason);

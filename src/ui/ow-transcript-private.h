@@ -21,6 +21,8 @@ OwTranscript *ow_transcript_new     (void);
 void          ow_transcript_add     (OwTranscript *self, OwEvent *event);
 /* An answer of this window's did not reach the engine: the request is open still. */
 void          ow_transcript_reopen  (OwTranscript *self, const char *request);
+/* This window has asked for the undo of what @call changed, or waits for it no more. */
+void          ow_transcript_set_undoing (OwTranscript *self, const char *call, gboolean undoing);
 /* Between these the model tells of nothing; then once, of all: for loading many. */
 void          ow_transcript_freeze  (OwTranscript *self);
 void          ow_transcript_thaw    (OwTranscript *self);

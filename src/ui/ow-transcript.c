@@ -9,6 +9,7 @@
 
 #include "base/ow-text.h"
 #include "events/ow-event-words.h"
+#include "ow-transcript-diff-private.h"
 #include "ow-words-private.h"
 
 /* Pieces of a message or of output are shown this often: a redraw for each would cost more than
@@ -30,6 +31,8 @@ struct _OwTranscript
   OwTranscriptItem *live;     /* (nullable) borrowed: the message that comes in pieces */
   GHashTable       *dirty;    /* (owned) set of items with news that was not told */
   guint             batch;    /* source id, 0 when none */
+  GHashTable       *undos;    /* (owned) call of an undo → its tool-asked (owned) */
+  gboolean          looking;  /* the session is made again only to look at its changes */
   gboolean          frozen;
   guint             told;     /* items that listeners know of */
 };
@@ -241,7 +244,7 @@ need_call (OwTranscript *self,
   item->id = g_strdup (ow_event_get_string (event, "call"));
   item->tool = ow_words_line (ow_event_get_string (event, "tool"), TITLE_CHARS);
   item->level = g_strdup (ow_event_get_string (event, "level"));
-  item->diff = g_strcmp0 (item->tool, "edit") == 0;
+  item->diff = ow_transcript_diff_is_one (item->tool);
   item->instructions = g_strcmp0 (ow_event_get_string (event, "purpose"), "instructions") == 0;
   item->title = ow_event_get_kind (event) == OW_EVENT_TOOL_ENDED
                 ? g_strdup (item->tool) : ow_event_words_call_title (event);
@@ -287,6 +290,32 @@ add_output (OwTranscript *self,
   changed_soon (self, item);
 }
 
+/* Of the calls that an undo named, those whose files were put back. */
+static void
+take_undo (OwTranscript *self,
+           OwEvent      *ended)
+{
+  const char *call = ow_event_get_string (ended, "call");
+  OwEvent *asked = g_hash_table_lookup (self->undos, call);
+  const json_t *undoes;
+
+  if (asked == NULL)
+    return;
+  undoes = json_object_get (ow_event_get_members (asked), "undoes");
+  for (size_t i = 0; i < json_array_size (undoes); i++)
+    {
+      const char *id = json_string_value (json_array_get (undoes, i));
+      OwTranscriptItem *item = g_hash_table_lookup (self->calls, id);
+
+      if (item == NULL || item->undo == OW_UNDO_NONE ||
+          !ow_transcript_diff_is_undone (asked, ended, i))
+        continue;
+      item->undo = OW_UNDO_DONE;
+      changed (self, item);
+    }
+  g_hash_table_remove (self->undos, call);
+}
+
 static void
 end_call (OwTranscript *self,
           OwEvent      *event)
@@ -306,8 +335,14 @@ end_call (OwTranscript *self,
   item->outcome = ow_words_outcome (ow_event_get_string (event, "outcome"),
                                     ow_event_get_int (event, "exit_status", 0),
                                     ow_event_get_int (event, "signal", 0));
-  ow_lines_set (item->lines, ow_event_get_string (event, "result"));
+  if (item->diff)
+    ow_transcript_diff_set (item, ow_event_get_string (event, "result"));
+  else
+    ow_lines_set (item->lines, ow_event_get_string (event, "result"));
+  if (ow_transcript_diff_can_undo (event))
+    item->undo = OW_UNDO_OFFERED;
   changed (self, item);
+  take_undo (self, event);
 }
 
 static void
@@ -470,11 +505,16 @@ static void
 add_session_end (OwTranscript *self,
                  OwEvent      *event)
 {
+  gboolean looking = self->looking;
   const char *outcome = ow_event_get_string (event, "outcome");
   const char *message = ow_event_get_string (event, "message");
   gboolean bad = g_strcmp0 (outcome, "failed") == 0 || g_strcmp0 (outcome, "refused") == 0;
 
   close_open (self);
+  self->looking = FALSE;
+  /* It stands as it did. */
+  if (looking)
+    return;
   if (message != NULL)
     add_notice (self, bad ? OW_TONE_ERROR : OW_TONE_PLAIN, "%s %s", describe_end (outcome),
                 message);
@@ -488,6 +528,9 @@ add_start (OwTranscript *self,
 {
   const char *notice = ow_event_get_string (event, "notice");
 
+  self->looking = ow_event_get_string (event, "purpose") != NULL;
+  if (self->looking)
+    return;
   if (ow_event_get_kind (event) == OW_EVENT_SESSION_RESUMED)
     {
       close_open (self);
@@ -527,6 +570,9 @@ ow_transcript_add (OwTranscript *self,
       break;
     case OW_EVENT_TOOL_ASKED:
       need_call (self, event);
+      if (json_object_get (ow_event_get_members (event), "undoes") != NULL)
+        g_hash_table_insert (self->undos, g_strdup (ow_event_get_string (event, "call")),
+                             ow_event_ref (event));
       break;
     case OW_EVENT_TOOL_STARTED:
       start_call (self, event);
@@ -580,6 +626,19 @@ ow_transcript_reopen (OwTranscript *self,
 }
 
 void
+ow_transcript_set_undoing (OwTranscript *self,
+                           const char   *call,
+                           gboolean      undoing)
+{
+  OwTranscriptItem *item = g_hash_table_lookup (self->calls, call);
+
+  if (item == NULL || item->undo != (undoing ? OW_UNDO_OFFERED : OW_UNDO_WAITING))
+    return;
+  item->undo = undoing ? OW_UNDO_WAITING : OW_UNDO_OFFERED;
+  changed (self, item);
+}
+
+void
 ow_transcript_freeze (OwTranscript *self)
 {
   self->frozen = TRUE;
@@ -602,6 +661,7 @@ ow_transcript_finalize (GObject *object)
   g_hash_table_unref (self->calls);
   g_hash_table_unref (self->requests);
   g_hash_table_unref (self->open);
+  g_hash_table_unref (self->undos);
   g_ptr_array_unref (self->items);
 
   G_OBJECT_CLASS (ow_transcript_parent_class)->finalize (object);
@@ -620,6 +680,8 @@ ow_transcript_init (OwTranscript *self)
   self->calls = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   self->requests = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   self->open = g_hash_table_new (NULL, NULL);
+  self->undos = g_hash_table_new_full (g_str_hash, g_str_equal, g_free,
+                                       (GDestroyNotify) ow_event_unref);
   self->dirty = g_hash_table_new (NULL, NULL);
 }
 

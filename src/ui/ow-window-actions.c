@@ -198,7 +198,9 @@ ow_window_update_actions (OwWindow *self)
   gtk_widget_action_set_enabled (widget, "win.stop", facts != NULL && facts->working);
   gtk_widget_action_set_enabled (widget, "win.end", facts != NULL && !facts->ended);
   gtk_widget_action_set_enabled (widget, "win.delete", facts != NULL && facts->ended);
+  gtk_widget_action_set_enabled (widget, "win.changes", facts != NULL);
   gtk_widget_action_set_enabled (widget, "win.copy-id", facts != NULL);
+  gtk_widget_action_set_enabled (widget, "win.undo-turn", facts != NULL);
 }
 
 void
@@ -212,6 +214,7 @@ ow_window_install_actions (GtkWidgetClass *widget_class)
   gtk_widget_class_install_action (widget_class, "win.retry", NULL, action_retry);
   gtk_widget_class_install_action (widget_class, "win.sidebar", NULL, action_sidebar);
   gtk_widget_class_install_action (widget_class, "win.stop", NULL, action_stop);
+  ow_window_install_changes (widget_class);
 }
 
 typedef struct

@@ -66,6 +66,8 @@ void      ow_window_stop_all_async  (OwWindow *self, GAsyncReadyCallback callbac
 /* ow-window-actions.c */
 void      ow_window_install_actions (GtkWidgetClass *widget_class);
 void      ow_window_update_actions  (OwWindow *self);
+/* ow-window-changes.c: what a session changed, and taking it back. */
+void      ow_window_install_changes (GtkWidgetClass *widget_class);
 /* ow-window-bar.c: the state that lasts, under the header. */
 void      ow_window_update_bar      (OwWindow *self);
 void      ow_window_check_keys      (OwWindow *self);
