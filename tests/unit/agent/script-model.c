@@ -120,7 +120,7 @@ script_model_complete_async (OwModel             *model,
   json_t *piece;
   size_t  i;
 
-  g_assert_cmpuint (json_array_size (tools), ==, 7);
+  g_assert_cmpuint (json_array_size (tools), ==, 12);
   g_task_set_source_tag (task, script_model_complete_async);
   json_decref (self->history);
   self->history = json_deep_copy (history);
