@@ -32,8 +32,8 @@ typedef struct _OwRunnerCall OwRunnerCall;
 struct _OwRunnerCall {
   char              id[65];
   OwRunnerCallState state;
-  json_t           *result;    /* (owned) when finished */
-  size_t            size;
+  char             *result;    /* (owned) (nullable) when finished: JSON, not terminated */
+  size_t            size;      /* of it, in bytes */
   int64_t           finished_at;
   void             *user_data; /* the owner's, while it runs */
   OwRunnerCall     *next;      /* in the order of finishing */
@@ -57,14 +57,14 @@ OwRunnerCallState ow_runner_calls_look_up     (OwRunnerCalls       *self,
 OwRunnerCall     *ow_runner_calls_begin       (OwRunnerCalls       *self,
                                                const char          *id);
 
-/* Steals @result. @size: its bytes when written. */
+/* Steals @result (nullable), a text of @size bytes. */
 void              ow_runner_calls_finish      (OwRunnerCalls       *self,
                                                OwRunnerCall        *call,
-                                               json_t              *result,
+                                               char                *result,
                                                size_t               size,
                                                int64_t              now);
 
-/* Forgets a finished call whole, its id too: one that the server named itself. */
+/* Forgets a running call whole, its id too: one that the server named itself. */
 void              ow_runner_calls_drop        (OwRunnerCalls       *self,
                                                OwRunnerCall        *call);
 

@@ -37,7 +37,7 @@ ow_runner_calls_free (OwRunnerCalls *self)
           OwRunnerCall *call = self->buckets[i];
 
           self->buckets[i] = call->chain;
-          json_decref (call->result);
+          free (call->result);
           free (call);
         }
     }
@@ -79,7 +79,7 @@ forget_oldest (OwRunnerCalls *self)
     self->newest = NULL;
   self->kept--;
   self->kept_bytes -= call->size;
-  json_decref (call->result);
+  free (call->result);
   call->result = NULL;
   call->next = NULL;
   call->state = OW_RUNNER_CALL_FORGOTTEN;
@@ -135,7 +135,7 @@ ow_runner_calls_begin (OwRunnerCalls *self,
 void
 ow_runner_calls_finish (OwRunnerCalls *self,
                         OwRunnerCall  *call,
-                        json_t        *result,
+                        char          *result,
                         size_t         size,
                         int64_t        now)
 {
@@ -159,21 +159,6 @@ void
 ow_runner_calls_drop (OwRunnerCalls *self,
                       OwRunnerCall  *call)
 {
-  OwRunnerCall *before = NULL;
-
-  for (OwRunnerCall *at = self->oldest; at != NULL && at != call; at = at->next)
-    before = at;
-  if (call->state == OW_RUNNER_CALL_FINISHED)
-    {
-      if (before == NULL)
-        self->oldest = call->next;
-      else
-        before->next = call->next;
-      if (self->newest == call)
-        self->newest = before;
-      self->kept--;
-      self->kept_bytes -= call->size;
-    }
   for (OwRunnerCall **at = &self->buckets[bucket_of (call->id)]; *at != NULL; at = &(*at)->chain)
     {
       if (*at == call)
@@ -183,7 +168,7 @@ ow_runner_calls_drop (OwRunnerCalls *self,
         }
     }
   self->ids--;
-  json_decref (call->result);
+  self->running--;
   free (call);
 }
 

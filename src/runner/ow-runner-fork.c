@@ -7,188 +7,74 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ow-runner-keep-private.h"
 #include "ow-runner-private.h"
-#include "ow-runner-process-private.h"
-#include "ow-runner-report-private.h"
-#include "ow-runner-watch-private.h"
+#include "ow-runner-utf8-private.h"
+#include "ow-runner-worker-private.h"
 #include "wire/ow-frame.h"
 
-/* AddressSanitizer takes terabytes of addresses: gcc says that it is there, and clang is asked. */
-#if defined (__SANITIZE_ADDRESS__)
-#define HAS_SHADOW_MEMORY 1
-#elif defined (__has_feature)
-#if __has_feature (address_sanitizer)
-#define HAS_SHADOW_MEMORY 1
-#endif
-#endif
+/* The processes that run file tools and probes, one call at a time each. One that ended a
+ * call cleanly waits for the next; whatever ends a call otherwise ends its process, and no
+ * other call. */
 
-#define MEMORY_MAX (2ull * 1024 * 1024 * 1024)
-#define TOOL_MAX_MS (120 * 1000)
 /* Arguments up to this fit into a socket that nobody has read from yet. */
 #define ORDER_MAX (64u * 1024)
+/* Those that wait: at once, and after none had work for a while. */
+#define IDLE_MAX  8u
+#define IDLE_LEFT 1u
+#define IDLE_MS   5000
 
 typedef struct _Fork Fork;
-
-/* One child process: it waits for an order, carries it out, answers with one JSON text and ends.
- * None does two, so nothing that one call leaves behind is there in the next. */
 struct _Fork {
   Fork            *next;
   OwRunner        *runner;
   pid_t            pid;
-  int              fd;     /* -1: closed */
-  OwRunnerSource  *source; /* (nullable) once it has an order */
-  char            *text;   /* (owned) */
+  int              fd;      /* -1: closed */
+  OwRunnerSource  *source;
+  char            *text;    /* (owned) (nullable) of an answer that is not whole yet */
   size_t           length;
+  size_t           room;
+  bool             waiting; /* it has no order and may be given one */
+  bool             spent;   /* it will get no more */
+  bool             killed;  /* by us */
   bool             ended;
   int              status;
-  OwRunnerForkDone done;   /* (nullable) NULL: it has no order, or was answered */
+  OwRunnerForkDone done;    /* (nullable) NULL: it has no order, or was answered */
   void            *done_data;
+  OwRunnerToolFunc func;
+  json_t          *arguments; /* (owned) (nullable) of the order */
+  uint32_t         number;  /* of the order */
+  uint32_t        *begun;   /* (owned) the child's memory too: the order that it began last */
+  bool             again;   /* the order was another child's, which did not begin it */
 };
 
 struct _OwRunnerForks {
-  Fork *list;  /* (owned) */
-  Fork *spare; /* (nullable) waits for its order */
+  Fork         *list; /* (owned), the last that was given back first */
+  unsigned int  waiting;
+  uint32_t      orders; /* given */
+  OwRunnerTimer idle;
 };
-
-/* What goes ahead of the arguments: the child is a copy of this process, so addresses hold. */
-typedef struct {
-  OwRunnerForkFunc func;
-  OwRunnerToolFunc tool;
-  size_t           length;
-} Order;
-
-/* --- in the child --- */
-
-static void
-write_all (int         fd,
-           const char *data,
-           size_t      length)
-{
-  while (length > 0)
-    {
-      ssize_t n = write (fd, data, length);
-
-      if (n < 0 && errno != EINTR)
-        _exit (1);
-      if (n > 0)
-        {
-          data += n;
-          length -= (size_t) n;
-        }
-    }
-}
-
-static void
-read_all (int    fd,
-          void  *data,
-          size_t length)
-{
-  for (size_t at = 0; at < length;)
-    {
-      ssize_t n = read (fd, (char *) data + at, length - at);
-
-      if (n == 0 || (n < 0 && errno != EINTR))
-        _exit (1);
-      if (n > 0)
-        at += (size_t) n;
-    }
-}
-
-/* A copy of a client's socket here would keep that client from seeing its end. */
-static void
-close_others (const OwRunnerRoots *roots)
-{
-  for (unsigned int first = STDERR_FILENO + 1;;)
-    {
-      unsigned int kept = ~0u;
-
-      if (roots->keep != NULL && (unsigned int) roots->keep->fd >= first)
-        kept = (unsigned int) roots->keep->fd;
-      for (size_t i = 0; i < roots->n; i++)
-        {
-          unsigned int fd = (unsigned int) roots->fds[i];
-
-          if (fd >= first && fd < kept)
-            kept = fd;
-        }
-      if (kept > first)
-        close_range (first, kept == ~0u ? kept : kept - 1, 0);
-      if (kept == ~0u)
-        return;
-      first = kept + 1;
-    }
-}
-
-static json_t *
-read_order (Order *order)
-{
-  char error[OW_WIRE_ERROR_SIZE];
-  json_t *arguments;
-  char *text;
-
-  read_all (STDIN_FILENO, order, sizeof *order);
-  text = malloc (order->length);
-  if (text == NULL)
-    _exit (1);
-  read_all (STDIN_FILENO, text, order->length);
-  arguments = ow_json_parse (text, order->length, error);
-  free (text);
-  if (arguments == NULL)
-    _exit (1);
-  return arguments;
-}
-
-/* @order NULL: it is still to come. */
-static void
-child_main (const OwRunnerRoots *roots,
-            const Order         *order,
-            const json_t        *arguments,
-            int                  fd,
-            pid_t                parent)
-{
-  Order read;
-  json_t *value;
-  char *text;
-  size_t length;
-
-  ow_runner_process_reset ();
-  signal (SIGPIPE, SIG_IGN);
-  if (getppid () != parent)
-    _exit (1);
-  /* No tool needs these two, and where a client's stream is among them it is no child's. */
-  if (dup2 (fd, STDIN_FILENO) < 0 || dup2 (fd, STDOUT_FILENO) < 0)
-    _exit (1);
-  close_others (roots);
-#ifndef HAS_SHADOW_MEMORY
-  struct rlimit memory = { .rlim_cur = MEMORY_MAX, .rlim_max = MEMORY_MAX };
-
-  setrlimit (RLIMIT_AS, &memory);
-#endif
-  if (order == NULL)
-    {
-      arguments = read_order (&read);
-      order = &read;
-    }
-  value = order->func (roots, arguments, order->tool);
-  text = value == NULL ? NULL : ow_json_dump (value, &length);
-  if (text == NULL)
-    _exit (1);
-  write_all (STDOUT_FILENO, text, length);
-  /* Its end is seen before this process is taken apart. */
-  shutdown (STDOUT_FILENO, SHUT_RDWR);
-  _exit (0);
-}
 
 /* --- its end --- */
 
 static void
-fork_free (Fork *self)
+set_waiting (Fork *self,
+             bool  waiting)
+{
+  OwRunnerForks *forks = self->runner->forks;
+
+  if (self->waiting == waiting)
+    return;
+  self->waiting = waiting;
+  forks->waiting += waiting ? 1 : -1u;
+}
+
+static void
+fork_unlink (Fork *self)
 {
   for (Fork **at = &self->runner->forks->list; *at != NULL; at = &(*at)->next)
     {
@@ -198,42 +84,88 @@ fork_free (Fork *self)
           break;
         }
     }
-  if (self->runner->forks->spare == self)
-    self->runner->forks->spare = NULL;
+}
+
+static void
+fork_close (Fork *self)
+{
+  set_waiting (self, false);
+  self->spent = true;
   ow_runner_loop_remove (self->runner->loop, self->source);
+  self->source = NULL;
   if (self->fd >= 0)
     close (self->fd);
+  self->fd = -1;
   free (self->text);
+  self->text = NULL;
+  self->length = 0;
+}
+
+static void
+fork_free (Fork *self)
+{
+  fork_unlink (self);
+  fork_close (self);
+  json_decref (self->arguments);
+  munmap (self->begun, sizeof *self->begun);
   free (self);
 }
 
 static void
-fork_answer (Fork   *self,
-             json_t *value)
+fork_kill (Fork *self)
+{
+  self->spent = true;
+  self->killed = true;
+  if (!self->ended)
+    kill (self->pid, SIGKILL);
+}
+
+/* The call gets what there is of an answer: @answer NULL is none. */
+static void
+fork_answer (Fork                     *self,
+             const OwRunnerForkAnswer *answer)
 {
   OwRunnerForkDone done = self->done;
 
   self->done = NULL;
-  done (value, self->status, self->done_data);
-  json_decref (value);
+  json_decref (self->arguments);
+  self->arguments = NULL;
+  done (answer, self->status, self->done_data);
   /* The client has its answer: now there is time for what the next call would wait for. */
   ow_runner_fork_prepare (self->runner);
 }
 
-/* A whole answer counts as soon as it is there; why there is none is told by the child's end. */
-static void
-finish_when_done (Fork *self)
-{
-  char error[OW_WIRE_ERROR_SIZE];
-  json_t *value = NULL;
+static bool start (OwRunner         *runner,
+                   OwRunnerToolFunc  func,
+                   json_t           *arguments,
+                   OwRunnerForkDone  done,
+                   void             *done_data,
+                   bool              again);
 
-  if (self->fd < 0 && self->done != NULL && self->length > 0
-      && (!self->ended || (WIFEXITED (self->status) && WEXITSTATUS (self->status) == 0)))
-    value = ow_json_parse (self->text, self->length, error);
-  if (value != NULL || (self->fd < 0 && self->ended && self->done != NULL))
-    fork_answer (self, value);
-  if (self->ended && self->done == NULL)
-    fork_free (self);
+/* One that was killed while it waited (by a kernel short of memory, for one) costs no call. */
+static bool
+begin_again (Fork *self)
+{
+  if (self->again || self->killed
+      || __atomic_load_n (self->begun, __ATOMIC_ACQUIRE) == self->number
+      || !start (self->runner, self->func, self->arguments, self->done, self->done_data, true))
+    return false;
+  self->done = NULL;
+  return true;
+}
+
+/* Why there is no answer is told by the child's end. */
+static void
+finish_when_ended (Fork *self)
+{
+  if (!self->ended)
+    return;
+  /* What it has written before is in the socket still. */
+  if (self->fd >= 0 && self->done != NULL)
+    return;
+  if (self->done != NULL && !begin_again (self))
+    fork_answer (self, NULL);
+  fork_free (self);
 }
 
 static void
@@ -244,7 +176,133 @@ on_child_ended (int   status,
 
   self->ended = true;
   self->status = status;
-  finish_when_done (self);
+  finish_when_ended (self);
+}
+
+/* No answer will come, or none that is looked at. */
+static void
+give_up (Fork *self)
+{
+  fork_kill (self);
+  fork_close (self);
+  finish_when_ended (self);
+}
+
+/* --- its answers --- */
+
+static void
+on_idle (void *user_data)
+{
+  OwRunnerForks *self = user_data;
+  unsigned int kept = 0;
+
+  for (Fork *fork = self->list; fork != NULL; fork = fork->next)
+    {
+      /* It ends when it sees the end of its socket. */
+      if (fork->waiting && ++kept > IDLE_LEFT)
+        fork_close (fork);
+    }
+}
+
+/* The one that worked last is asked first: what it needs is nearest to the processor. */
+static void
+give_back (Fork *self)
+{
+  OwRunnerForks *forks = self->runner->forks;
+
+  if (forks->waiting >= IDLE_MAX)
+    {
+      fork_close (self);
+      return;
+    }
+  set_waiting (self, true);
+  if (forks->list != self)
+    {
+      fork_unlink (self);
+      self->next = forks->list;
+      forks->list = self;
+    }
+  if (forks->waiting > IDLE_LEFT && !forks->idle.armed)
+    ow_runner_loop_start_timer (self->runner->loop, &forks->idle, IDLE_MS);
+}
+
+/* What a child says is only taken as what it must be: one that a hostile file has taken over can
+ * make up the answer to its own call, and nothing else. */
+static bool
+read_answer (const OwRunnerAnswer *head,
+             const char           *data,
+             OwRunnerForkAnswer   *answer)
+{
+  char error[OW_WIRE_ERROR_SIZE];
+
+  *answer = (OwRunnerForkAnswer) {
+    .text = data, .length = head->text_length, .is_error = head->is_error,
+    .structured_text = data + head->text_length, .structured_length = head->structured_length,
+  };
+  if (!ow_runner_utf8_is_valid (answer->text, answer->length)
+      || memchr (answer->structured_text, '\n', answer->structured_length) != NULL)
+    return false;
+  answer->structured = ow_json_parse (answer->structured_text, answer->structured_length, error);
+  return json_is_object (answer->structured);
+}
+
+/* Takes a whole answer and returns true, or false where more has to come. @data is @length bytes
+ * from its beginning. */
+static bool
+take_answer (Fork       *self,
+             const char *data,
+             size_t      length)
+{
+  OwRunnerForkAnswer answer = { 0 };
+  OwRunnerAnswer head;
+  size_t whole;
+
+  if (length < sizeof head)
+    return false;
+  memcpy (&head, data, sizeof head);
+  whole = sizeof head + head.text_length + head.structured_length;
+  if (head.text_length > OW_RUNNER_TEXT_MAX || head.structured_length > OW_FRAME_MAX_BYTES
+      || length > whole || self->done == NULL)
+    {
+      give_up (self);
+      return true;
+    }
+  if (length < whole)
+    return false;
+  if (!read_answer (&head, data + sizeof head, &answer))
+    {
+      give_up (self);
+    }
+  else
+    {
+      if (head.goes_on && !self->spent && !self->ended)
+        give_back (self);
+      else
+        self->spent = true;
+      fork_answer (self, &answer);
+    }
+  json_decref (answer.structured);
+  return true;
+}
+
+static bool
+keep_part (Fork       *self,
+           const char *data,
+           size_t      length)
+{
+  if (self->length + length > self->room)
+    {
+      size_t room = 2 * self->length + length;
+      char *text = realloc (self->text, room);
+
+      if (text == NULL)
+        return false;
+      self->text = text;
+      self->room = room;
+    }
+  memcpy (self->text + self->length, data, length);
+  self->length += length;
+  return true;
 }
 
 static void
@@ -254,38 +312,51 @@ on_child_output (uint32_t events,
   Fork *self = user_data;
   char buffer[65536];
   ssize_t got = read (self->fd, buffer, sizeof buffer);
-  char *more = NULL;
 
   if (got < 0 && (errno == EAGAIN || errno == EINTR))
     return;
-  if (got > 0 && self->length + (size_t) got <= OW_FRAME_MAX_BYTES)
-    more = realloc (self->text, self->length + (size_t) got);
-  if (more != NULL)
+  if (got <= 0)
     {
-      self->text = more;
-      memcpy (self->text + self->length, buffer, (size_t) got);
-      self->length += (size_t) got;
+      fork_close (self);
+      finish_when_ended (self);
       return;
     }
-  if (got > 0)
+  if (self->length == 0 && take_answer (self, buffer, (size_t) got))
+    return;
+  if (!keep_part (self, buffer, (size_t) got))
     {
-      self->length = 0;
-      kill (self->pid, SIGKILL);
+      give_up (self);
+      return;
     }
-  ow_runner_loop_remove (self->runner->loop, self->source);
-  self->source = NULL;
-  close (self->fd);
-  self->fd = -1;
-  finish_when_done (self);
+  if (self->length > (size_t) got)
+    {
+      char *text = self->text;
+      size_t length = self->length;
+
+      /* Its callback may give it its next order. */
+      self->text = NULL;
+      self->length = 0;
+      self->room = 0;
+      if (take_answer (self, text, length))
+        {
+          free (text);
+        }
+      else
+        {
+          self->text = text;
+          self->length = length;
+          self->room = length;
+        }
+    }
 }
 
 /* --- its begin --- */
 
 /* @order and @arguments NULL: to be sent later. */
 static Fork *
-fork_new (OwRunner     *runner,
-          const Order  *order,
-          const json_t *arguments)
+fork_new (OwRunner            *runner,
+          const OwRunnerOrder *order,
+          const json_t        *arguments)
 {
   pid_t parent = getpid ();
   Fork *self = calloc (1, sizeof *self);
@@ -299,17 +370,23 @@ fork_new (OwRunner     *runner,
       return NULL;
     }
   *self = (Fork) { .runner = runner, .fd = fds[0] };
-  self->pid = fork ();
+  fcntl (fds[0], F_SETFL, O_NONBLOCK);
+  self->begun = mmap (NULL, sizeof *self->begun, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (self->begun != MAP_FAILED)
+    self->source = ow_runner_loop_add (runner->loop, self->fd, EPOLLIN, on_child_output, self);
+  self->pid = self->source == NULL ? -1 : fork ();
   if (self->pid == 0)
-    child_main (&runner->roots, order, arguments, fds[1], parent);
+    ow_runner_worker_main (&runner->roots, order, arguments, fds[1], self->begun, parent);
   close (fds[1]);
   if (self->pid < 0)
     {
-      close (fds[0]);
+      fork_close (self);
+      if (self->begun != MAP_FAILED)
+        munmap (self->begun, sizeof *self->begun);
       free (self);
       return NULL;
     }
-  fcntl (fds[0], F_SETFL, O_NONBLOCK);
   self->next = runner->forks->list;
   runner->forks->list = self;
   ow_runner_children_watch (runner->children, self->pid, on_child_ended, self);
@@ -317,9 +394,9 @@ fork_new (OwRunner     *runner,
 }
 
 static bool
-send_order (int          fd,
-            const Order *order,
-            char        *text)
+send_order (int                  fd,
+            const OwRunnerOrder *order,
+            char                *text)
 {
   struct iovec parts[] = {
     { .iov_base = (void *) order, .iov_len = sizeof *order },
@@ -330,65 +407,106 @@ send_order (int          fd,
   return sendmsg (fd, &message, MSG_NOSIGNAL) == (ssize_t) (sizeof *order + order->length);
 }
 
-/* Gives it to the child that waits, if one does and it can be given. */
+/* Gives it to a child that waits, where it can be given; one is made if none does. */
 static Fork *
-use_spare (OwRunner     *runner,
-           Order        *order,
-           const json_t *arguments)
+use_waiting (OwRunner      *runner,
+             OwRunnerOrder *order,
+             const json_t  *arguments)
 {
-  Fork *spare = runner->forks->spare;
-  char *text = spare == NULL ? NULL : ow_json_dump (arguments, &order->length);
-  bool given = text != NULL && order->length <= ORDER_MAX;
+  char *text = ow_json_dump (arguments, &order->length);
+  Fork *self = NULL;
 
-  if (given)
+  if (text != NULL && order->length <= ORDER_MAX)
     {
-      runner->forks->spare = NULL;
-      given = send_order (spare->fd, order, text);
+      ow_runner_fork_prepare (runner);
+      self = runner->forks->list;
+    }
+  for (; self != NULL; self = self->next)
+    {
+      if (!self->waiting)
+        continue;
+      set_waiting (self, false);
+      if (send_order (self->fd, order, text))
+        break;
       /* It is gone, or will not get the rest. */
-      if (!given)
-        kill (spare->pid, SIGKILL);
+      fork_kill (self);
     }
   free (text);
-  return given ? spare : NULL;
+  return self;
 }
 
-pid_t
-ow_runner_fork_start (OwRunner         *runner,
-                      OwRunnerForkFunc  func,
-                      const json_t     *arguments,
-                      OwRunnerToolFunc  tool,
-                      OwRunnerForkDone  done,
-                      void             *done_data)
+/* Never 0, which stands where nothing was begun. */
+static uint32_t
+next_number (OwRunnerForks *self)
 {
-  Order order = { .func = func, .tool = tool };
-  Fork *self = use_spare (runner, &order, arguments);
+  if (++self->orders == 0)
+    self->orders = 1;
+  return self->orders;
+}
+
+static bool
+start (OwRunner         *runner,
+       OwRunnerToolFunc  func,
+       json_t           *arguments,
+       OwRunnerForkDone  done,
+       void             *done_data,
+       bool              again)
+{
+  OwRunnerOrder order = { .func = func, .number = next_number (runner->forks) };
+  Fork *self = again ? NULL : use_waiting (runner, &order, arguments);
 
   if (self == NULL)
     self = fork_new (runner, &order, arguments);
   if (self == NULL)
-    return -1;
-  self->source = ow_runner_loop_add (runner->loop, self->fd, EPOLLIN, on_child_output, self);
-  if (self->source == NULL)
-    {
-      kill (self->pid, SIGKILL);
-      return -1;
-    }
+    return false;
   self->done = done;
   self->done_data = done_data;
-  return self->pid;
+  self->func = func;
+  self->arguments = json_incref (arguments);
+  self->number = order.number;
+  self->again = again;
+  return true;
+}
+
+bool
+ow_runner_fork_start (OwRunner         *runner,
+                      OwRunnerToolFunc  func,
+                      json_t           *arguments,
+                      OwRunnerForkDone  done,
+                      void             *done_data)
+{
+  return start (runner, func, arguments, done, done_data, false);
+}
+
+void
+ow_runner_fork_kill (OwRunner *runner,
+                     void     *done_data)
+{
+  for (Fork *self = runner->forks->list; self != NULL; self = self->next)
+    {
+      if (self->done != NULL && self->done_data == done_data)
+        fork_kill (self);
+    }
 }
 
 void
 ow_runner_fork_prepare (OwRunner *runner)
 {
-  if (runner->forks->spare == NULL)
-    runner->forks->spare = fork_new (runner, NULL, NULL);
+  Fork *self = runner->forks->waiting == 0 ? fork_new (runner, NULL, NULL) : NULL;
+
+  if (self != NULL)
+    set_waiting (self, true);
 }
 
 OwRunnerForks *
 ow_runner_forks_new (void)
 {
-  return calloc (1, sizeof (OwRunnerForks));
+  OwRunnerForks *self = calloc (1, sizeof *self);
+
+  if (self != NULL)
+    self->idle = (OwRunnerTimer) { .func = on_idle, .user_data = self }
+  ;
+  return self;
 }
 
 void
@@ -396,114 +514,9 @@ ow_runner_forks_free (OwRunnerForks *self)
 {
   if (self == NULL)
     return;
+  if (self->list != NULL)
+    ow_runner_loop_stop_timer (self->list->runner->loop, &self->idle);
   while (self->list != NULL)
     fork_free (self->list);
   free (self);
-}
-
-/* --- file tools --- */
-
-typedef struct {
-  OwRunner     *runner;
-  OwRunnerTask *task;
-  pid_t         pid;
-  bool          timed_out;
-  OwRunnerTimer timer;
-} Tool;
-
-static json_t *
-run_tool (const OwRunnerRoots *roots,
-          const json_t        *arguments,
-          OwRunnerToolFunc     tool)
-{
-  OwRunnerToolResult result = { 0 };
-
-  tool (roots, arguments, &result);
-  if (result.length > OW_RUNNER_TEXT_MAX)
-    result.length = 0;
-  return ow_runner_report_text (result.text == NULL ? "" : result.text, result.length,
-                                result.structured, result.is_error);
-}
-
-static void
-on_tool_done (json_t *value,
-              int     status,
-              void   *user_data)
-{
-  Tool *self = user_data;
-
-  ow_runner_loop_stop_timer (self->runner->loop, &self->timer);
-  if (value != NULL)
-    {
-      ow_runner_watch_note (self->runner->watch, json_object_get (value, "structuredContent"));
-      ow_runner_task_finish (self->task, json_incref (value));
-    }
-  else if (self->task->cancelled)
-    {
-      json_t *structured = json_object ();
-
-      json_object_set_new (structured, "cancelled", json_true ());
-      ow_runner_task_finish (self->task, ow_runner_report_text ("[cancelled]", 11, structured,
-                                                                true));
-    }
-  else if (self->timed_out)
-    {
-      ow_runner_task_refuse (self->task, "This took longer than %d s and was stopped. Ask for "
-                             "less at once.", TOOL_MAX_MS / 1000);
-    }
-  else if (WIFSIGNALED (status))
-    {
-      ow_runner_task_refuse (self->task, "The tool ended by signal %d before it had an answer. "
-                             "Ask for less at once, or use the shell.", WTERMSIG (status));
-    }
-  else
-    {
-      ow_runner_task_refuse (self->task, "The tool broke off without an answer. Ask for less at "
-                             "once, or use the shell.");
-    }
-  free (self);
-}
-
-static void
-cancel_tool (void *job)
-{
-  Tool *self = job;
-
-  kill (self->pid, SIGKILL);
-}
-
-static void
-on_tool_timeout (void *user_data)
-{
-  Tool *self = user_data;
-
-  self->timed_out = true;
-  kill (self->pid, SIGKILL);
-}
-
-void
-ow_runner_fork_run (OwRunner         *runner,
-                    OwRunnerTask     *task,
-                    OwRunnerToolFunc  func,
-                    const json_t     *arguments)
-{
-  Tool *self = calloc (1, sizeof *self);
-
-  if (self != NULL)
-    {
-      *self = (Tool) { .runner = runner, .task = task };
-      self->pid = ow_runner_fork_start (runner, run_tool, arguments, func, on_tool_done, self);
-    }
-  if (self == NULL || self->pid < 0)
-    {
-      free (self);
-      ow_runner_task_refuse (task, "No process could be made for the tool: %s.",
-                             strerror (errno));
-      return;
-    }
-  task->job = self;
-  task->cancel = cancel_tool;
-  self->timer.func = on_tool_timeout;
-  self->timer.user_data = self;
-  ow_runner_loop_start_timer (runner->loop, &self->timer, TOOL_MAX_MS);
 }

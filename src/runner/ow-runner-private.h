@@ -50,32 +50,42 @@ void    ow_runner_exec_run    (OwRunner         *runner,
                                OwRunnerTask     *task,
                                const json_t     *arguments);
 
-/* Runs a file tool in a child process. */
-void    ow_runner_fork_run    (OwRunner         *runner,
+/* Runs a file tool in a process of the pool. */
+void    ow_runner_tool_run    (OwRunner         *runner,
                                OwRunnerTask     *task,
                                OwRunnerToolFunc  func,
-                               const json_t     *arguments);
+                               json_t           *arguments);
 
-/* The child processes that run file tools and probes, one each; their descriptors are the roots'.
- * Freed after the last of them has ended. */
+/* The pool: processes that run file tools and probes, each one call at a time, as many as there are
+ * calls. Few are kept without work. Their descriptors are the roots'. Freed after the last of them
+ * has ended. */
 OwRunnerForks *ow_runner_forks_new  (void);
 void           ow_runner_forks_free (OwRunnerForks *self);
-/* Has a child process ready, so that the next call does not wait for one to be made. */
+/* Has one ready, so that the next call does not wait for one to be made. */
 void           ow_runner_fork_prepare (OwRunner *runner);
 
-/* Runs @func in a child process and gives what it returns (NULL: it broke off). */
-typedef json_t *(*OwRunnerForkFunc) (const OwRunnerRoots *roots,
-                                     const json_t        *arguments,
-                                     OwRunnerToolFunc     tool);
-typedef void    (*OwRunnerForkDone) (json_t              *value,
-                                     int                  status,
-                                     void                *user_data);
-/* Returns the child's pid, -1 when there is none and @done will not be called. */
-pid_t   ow_runner_fork_start  (OwRunner         *runner,
-                               OwRunnerForkFunc  func,
-                               const json_t     *arguments,
-                               OwRunnerToolFunc  tool,
+/* All of it is borrowed. */
+typedef struct {
+  const char *text;            /* UTF-8 without a NUL, not terminated */
+  size_t      length;
+  const char *structured_text; /* JSON without a newline, not terminated */
+  size_t      structured_length;
+  json_t     *structured;      /* the same, an object */
+  bool        is_error;
+} OwRunnerForkAnswer;
+
+/* @answer NULL: it ended without one, with @status of waitpid(). */
+typedef void (*OwRunnerForkDone) (const OwRunnerForkAnswer *answer,
+                                  int                       status,
+                                  void                     *user_data);
+/* Runs @func in one of them. False: there is none, and @done will not be called. */
+bool    ow_runner_fork_start  (OwRunner         *runner,
+                               OwRunnerToolFunc  func,
+                               json_t           *arguments,
                                OwRunnerForkDone  done,
+                               void             *done_data);
+/* Ends the process that runs the call of @done_data, which ends the call. */
+void    ow_runner_fork_kill   (OwRunner         *runner,
                                void             *done_data);
 
 /* The background tasks, and the tools of theirs. */

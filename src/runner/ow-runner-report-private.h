@@ -45,6 +45,11 @@ void    ow_runner_report_kill       (OwRunner           *runner,
                                      pid_t               root,
                                      unsigned long long  since);
 
+/* What a file tool has answered as a tools/call result in JSON, without ever making values of it.
+ * Returns: (owned) the text, or NULL without memory. */
+char   *ow_runner_report_dump       (const OwRunnerForkAnswer *answer,
+                                     size_t                   *length);
+
 /* A result of one sentence or text. @structured (nullable) is stolen. */
 json_t *ow_runner_report_text       (const char *text,
                                      size_t      length,

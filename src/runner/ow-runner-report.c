@@ -169,6 +169,28 @@ ow_runner_report_text (const char *text,
   return result;
 }
 
+char *
+ow_runner_report_dump (const OwRunnerForkAnswer *answer,
+                       size_t                   *length)
+{
+  static const char begin[] = "{\"content\":[{\"type\":\"text\",\"text\":";
+  static const char middle[] = "}],\"structuredContent\":";
+  const char *end = answer->is_error ? ",\"isError\":true}" : ",\"isError\":false}";
+  char *result = malloc (sizeof begin + ow_json_string_size (answer->text, answer->length)
+                         + sizeof middle + answer->structured_length + strlen (end));
+  char *at = result;
+
+  if (result == NULL)
+    return NULL;
+  at = mempcpy (at, begin, sizeof begin - 1);
+  at += ow_json_write_string (at, answer->text, answer->length);
+  at = mempcpy (at, middle, sizeof middle - 1);
+  at = mempcpy (at, answer->structured_text, answer->structured_length);
+  at = mempcpy (at, end, strlen (end));
+  *length = (size_t) (at - result);
+  return result;
+}
+
 json_t *
 ow_runner_report_result (OwRunnerReport *self,
                          OwRunnerOutput *output)

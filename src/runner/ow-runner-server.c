@@ -55,7 +55,7 @@ static void
 run (OwRunnerServer *self,
      OwRunnerTask   *task,
      const char     *name,
-     const json_t   *arguments)
+     json_t         *arguments)
 {
   if (strcmp (name, "shell") == 0)
     {
@@ -76,7 +76,7 @@ run (OwRunnerServer *self,
     {
       if (strcmp (name, file_tools[i].name) == 0)
         {
-          ow_runner_fork_run (self->runner, task, file_tools[i].func, arguments);
+          ow_runner_tool_run (self->runner, task, file_tools[i].func, arguments);
           return;
         }
     }
@@ -115,7 +115,7 @@ join (OwRunnerServer *self,
       return true;
 
     case OW_RUNNER_CALL_FINISHED:
-      ow_runner_tasks_answer (&self->tasks, id, call->result);
+      ow_runner_tasks_answer (&self->tasks, id, call->result, call->size);
       return true;
 
     case OW_RUNNER_CALL_FORGOTTEN:
@@ -180,6 +180,25 @@ on_cancelled (OwRunnerClient *client,
 }
 
 static void
+send_finished (OwMcpServer        *mcp,
+               const json_t       *id,
+               const OwRunnerCall *call)
+{
+  static const char begin[] = "{\"state\":\"finished\",\"result\":";
+  char *text = call->result == NULL ? NULL : malloc (sizeof begin + call->size);
+  char *at = text;
+
+  if (text != NULL)
+    {
+      at = mempcpy (at, begin, sizeof begin - 1);
+      at = mempcpy (at, call->result, call->size);
+      *at++ = '}';
+    }
+  ow_mcp_server_reply_text (mcp, id, text, (size_t) (at - text));
+  free (text);
+}
+
+static void
 resume (OwRunnerServer *self,
         OwMcpServer    *mcp,
         const json_t   *id,
@@ -203,9 +222,9 @@ resume (OwRunnerServer *self,
       break;
 
     case OW_RUNNER_CALL_FINISHED:
-      json_object_set_new (result, "state", json_string ("finished"));
-      json_object_set (result, "result", call->result);
-      break;
+      json_decref (result);
+      send_finished (mcp, id, call);
+      return;
 
     case OW_RUNNER_CALL_FORGOTTEN:
       json_object_set_new (result, "state", json_string ("forgotten"));
@@ -220,18 +239,18 @@ resume (OwRunnerServer *self,
   ow_mcp_server_reply (mcp, id, result);
 }
 
-static json_t *
+static void
 run_probe (const OwRunnerRoots *roots,
            const json_t        *arguments,
-           OwRunnerToolFunc     tool)
+           OwRunnerToolResult  *result)
 {
-  return ow_runner_probe (arguments);
+  result->structured = ow_runner_probe (arguments);
 }
 
 static void
-on_probe_done (json_t *value,
-               int     status,
-               void   *user_data)
+on_probe_done (const OwRunnerForkAnswer *answer,
+               int                       status,
+               void                     *user_data)
 {
   Probe *probe = user_data;
   OwRunnerServer *self = probe->server;
@@ -241,8 +260,9 @@ on_probe_done (json_t *value,
     {
       OwMcpServer *mcp = ow_runner_client_get_mcp (self->tasks.client);
 
-      if (value != NULL)
-        ow_mcp_server_reply (mcp, probe->id, json_incref (value));
+      if (answer != NULL)
+        ow_mcp_server_reply_text (mcp, probe->id, answer->structured_text,
+                                  answer->structured_length);
       else
         ow_mcp_server_reply_error (mcp, probe->id, OW_RPC_INTERNAL_ERROR, "The probe broke off.",
                                    NULL);
@@ -264,7 +284,7 @@ start_probe (OwRunnerServer *self,
       *probe = (Probe) { .server = self, .generation = self->generation,
                          .id = json_deep_copy (id) };
       self->probes++;
-      if (ow_runner_fork_start (self->runner, run_probe, params, NULL, on_probe_done, probe) > 0)
+      if (ow_runner_fork_start (self->runner, run_probe, params, on_probe_done, probe))
         return;
       self->probes--;
       json_decref (probe->id);

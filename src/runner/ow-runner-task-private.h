@@ -43,10 +43,11 @@ bool          ow_runner_tasks_init   (OwRunnerTasks *self,
 /* Drops what still runs: whoever runs it must not come back to its task. */
 void          ow_runner_tasks_clear  (OwRunnerTasks *self);
 
-/* Answers one request of the present client with a tools/call result. */
+/* Answers one request of the present client with a tools/call result, @length bytes of JSON. */
 void          ow_runner_tasks_answer (OwRunnerTasks *self,
                                       const json_t  *id,
-                                      const json_t  *result);
+                                      const char    *result,
+                                      size_t         length);
 
 /* Asks whoever runs the call that the request @id waits for to stop it. */
 void          ow_runner_tasks_cancel (OwRunnerTasks *self,
@@ -73,6 +74,10 @@ void          ow_runner_task_output  (OwRunnerTask   *task,
 /* Steals @result, a tools/call result. */
 void          ow_runner_task_finish  (OwRunnerTask   *task,
                                       json_t         *result);
+/* The same with one that is JSON already, @length bytes on one line. */
+void          ow_runner_task_finish_text (OwRunnerTask   *task,
+                                          char           *result,
+                                          size_t          length);
 
 /* Ends the call with one sentence and isError. */
 void          ow_runner_task_refuse  (OwRunnerTask   *task,

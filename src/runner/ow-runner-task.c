@@ -111,25 +111,10 @@ ow_runner_task_output (OwRunnerTask   *task,
 void
 ow_runner_tasks_answer (OwRunnerTasks *self,
                         const json_t  *id,
-                        const json_t  *result)
+                        const char    *result,
+                        size_t         length)
 {
-  /* The copy is shallow: a result may be answered more than once. */
-  ow_mcp_server_reply (ow_runner_client_get_mcp (self->client), id,
-                       json_copy ((json_t *) result));
-}
-
-static size_t
-size_of (const json_t *result)
-{
-  json_t *content = json_array_get (json_object_get (result, "content"), 0);
-  json_t *structured = json_object_get (result, "structuredContent");
-  size_t size = 512 + json_string_length (json_object_get (content, "text"));
-  const char *key;
-  json_t *value;
-
-  json_object_foreach (structured, key, value)
-    size += 64 + json_string_length (value) + 64 * json_array_size (value);
-  return size;
+  ow_mcp_server_reply_text (ow_runner_client_get_mcp (self->client), id, result, length);
 }
 
 static void
@@ -147,8 +132,9 @@ task_free (OwRunnerTask *task)
 }
 
 void
-ow_runner_task_finish (OwRunnerTask *task,
-                       json_t       *result)
+ow_runner_task_finish_text (OwRunnerTask *task,
+                            char         *result,
+                            size_t        length)
 {
   OwRunnerTasks *self = task->tasks;
   OwRunnerCall *call = task->call;
@@ -156,17 +142,32 @@ ow_runner_task_finish (OwRunnerTask *task,
   json_t *id;
 
   send_waiting (task, true);
-  ow_runner_calls_finish (self->calls, call, json_incref (result), size_of (result),
-                          ow_runner_loop_now ());
   if (self->client != NULL)
     {
       json_array_foreach (task->waiters, i, id)
-        ow_runner_tasks_answer (self, id, result);
+        ow_runner_tasks_answer (self, id, result, length);
     }
-  if (!task->named)
-    ow_runner_calls_drop (self->calls, call);
-  json_decref (result);
+  if (task->named)
+    {
+      ow_runner_calls_finish (self->calls, call, result, length, ow_runner_loop_now ());
+    }
+  else
+    {
+      ow_runner_calls_drop (self->calls, call);
+      free (result);
+    }
   task_free (task);
+}
+
+void
+ow_runner_task_finish (OwRunnerTask *task,
+                       json_t       *result)
+{
+  size_t length = 0;
+  char *text = ow_json_dump (result, &length);
+
+  json_decref (result);
+  ow_runner_task_finish_text (task, text, length);
 }
 
 void

@@ -9,9 +9,12 @@
 #include "wire/ow-json.h"
 
 /* What the runner's loop and its file tools agree on. A file tool is blocking code:
- * each call runs in a child process of its own, forked for it, whose end ends the
+ * each call has a child process of its own while it runs, whose end ends the
  * tool. A crash, a runaway allocation or a cancelled call (SIGKILL) so touches that
- * one call only. The result travels back to the loop as one JSON text, capped. */
+ * one call only. A later call may get the same process: what a tool opens it closes,
+ * what it allocates it frees, threads that it starts it joins, and the mask, the folder
+ * and the limits of the process it leaves alone. The result travels back to the loop
+ * as text and JSON, capped. */
 
 /* Most bytes of text that a result may have; the loop cuts what is longer. */
 #define OW_RUNNER_TEXT_MAX (1024u * 1024u)

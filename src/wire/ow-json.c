@@ -125,6 +125,66 @@ ow_json_dump_canonical (const json_t *value,
   return dump (value, JSON_SORT_KEYS, length);
 }
 
+/* What stands after the backslash of a byte; 'u' is one that has no letter, 0 one that needs none. */
+static char
+escape_of (unsigned char byte)
+{
+  static const char letters[0x20] = {
+    ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't',
+  };
+
+  if (byte >= 0x20)
+    return byte == '"' || byte == '\\' ? (char) byte : 0;
+  return letters[byte] != 0 ? letters[byte] : 'u';
+}
+
+size_t
+ow_json_string_size (const char *text,
+                     size_t      length)
+{
+  size_t size = length + 2;
+
+  for (size_t i = 0; i < length; i++)
+    {
+      char escape = escape_of ((unsigned char) text[i]);
+
+      size += escape == 0 ? 0 : escape == 'u' ? 5 : 1;
+    }
+  return size;
+}
+
+size_t
+ow_json_write_string (char       *out,
+                      const char *text,
+                      size_t      length)
+{
+  static const char digits[] = "0123456789abcdef";
+  char *at = out;
+
+  *at++ = '"';
+  for (size_t i = 0; i < length; i++)
+    {
+      unsigned char byte = (unsigned char) text[i];
+      char escape = escape_of (byte);
+
+      if (escape == 0)
+        {
+          *at++ = text[i];
+          continue;
+        }
+      *at++ = '\\';
+      *at++ = escape;
+      if (escape != 'u')
+        continue;
+      *at++ = '0';
+      *at++ = '0';
+      *at++ = digits[byte >> 4];
+      *at++ = digits[byte & 15];
+    }
+  *at++ = '"';
+  return (size_t) (at - out);
+}
+
 const char *
 ow_json_get_string (const json_t *object,
                     const char   *key,

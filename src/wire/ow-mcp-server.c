@@ -314,6 +314,48 @@ ow_mcp_server_reply (OwMcpServer  *self,
   return true;
 }
 
+static bool
+send_text (OwMcpServer  *self,
+           const json_t *id,
+           const char   *result,
+           size_t        length)
+{
+  static const char begin[] = "{\"jsonrpc\":\"2.0\",\"id\":";
+  static const char middle[] = ",\"result\":";
+  size_t id_length = 0;
+  char *id_text = ow_json_dump (id, &id_length);
+  size_t whole = sizeof begin - 1 + id_length + sizeof middle - 1 + length + 1;
+  char *line = id_text != NULL && result != NULL && whole <= OW_FRAME_MAX_BYTES
+               ? malloc (whole + 1) : NULL;
+  char *at = line;
+
+  if (line != NULL)
+    {
+      at = mempcpy (at, begin, sizeof begin - 1);
+      at = mempcpy (at, id_text, id_length);
+      at = mempcpy (at, middle, sizeof middle - 1);
+      at = mempcpy (at, result, length);
+      at = mempcpy (at, "}\n", 2);
+      self->handlers.write (line, (size_t) (at - line), self->user_data);
+    }
+  free (id_text);
+  free (line);
+  return line != NULL;
+}
+
+bool
+ow_mcp_server_reply_text (OwMcpServer  *self,
+                          const json_t *id,
+                          const char   *result,
+                          size_t        length)
+{
+  if (!close_id (self, id))
+    return false;
+  if (!send_text (self, id, result, length))
+    send_error (self, id, OW_RPC_INTERNAL_ERROR, "The result is too large for one message.");
+  return true;
+}
+
 bool
 ow_mcp_server_reply_error (OwMcpServer  *self,
                            const json_t *id,

@@ -46,6 +46,15 @@ char *ow_json_dump (const json_t *value,
 char *ow_json_dump_canonical (const json_t *value,
                               size_t       *length);
 
+/* Bytes that @length bytes of text take as a JSON string, its quotes counted. The text is UTF-8. */
+size_t ow_json_string_size  (const char *text,
+                             size_t      length);
+/* Writes them to @out and returns how many they are: for a text that is too long to be copied more
+ * often than it must. */
+size_t ow_json_write_string (char       *out,
+                             const char *text,
+                             size_t      length);
+
 /* Lenient getters: the member @key of @object when it has the right type, else the
  * fallback. The string is borrowed from @object. */
 const char *ow_json_get_string (const json_t *object,

@@ -57,6 +57,10 @@ bool ow_mcp_server_feed (OwMcpServer *self,
 /* Both steal @result/@data. A reply to an id that is not open is dropped and makes
  * them return false. A result over the frame cap is replaced by an error. */
 bool ow_mcp_server_reply       (OwMcpServer *self, const json_t *id, json_t *result);
+/* The same with a result that is JSON already, on one line, @length bytes; NULL is none that could
+ * be made. Borrowed. */
+bool ow_mcp_server_reply_text  (OwMcpServer *self, const json_t *id, const char *result,
+                                size_t length);
 bool ow_mcp_server_reply_error (OwMcpServer *self, const json_t *id, int code,
                                 const char *message, json_t *data);
 
