@@ -316,7 +316,9 @@ search_alone (OwRunnerBatches         *self,
 static bool
 is_worth_it (OwRunnerBatches *self)
 {
-  static const OwRunnerCrewClass class = { search_batch, desk_new, desk_free };
+  static const OwRunnerCrewClass class = {
+    .work = search_batch, .desk_new = desk_new, .desk_free = desk_free,
+  };
 
   if (self->crew != NULL)
     return true;

@@ -20,6 +20,8 @@ typedef struct _OwRunnerJob {
 typedef struct {
   /* Does a job; any thread. @desk is that thread's own. */
   void  (*work)(OwRunnerJob *job, void *desk);
+  /* Whether it frees the job as well, which then cannot be waited for. */
+  bool frees;
   /* A desk for one more thread, made and ended in the caller's thread; NULL: go without. */
   void *(*desk_new)(void *user_data);
   void  (*desk_free)(void *desk, void *user_data);

@@ -100,7 +100,8 @@ work (OwRunnerCrew *self,
   pthread_mutex_unlock (&self->lock);
   self->class->work (job, desk);
   pthread_mutex_lock (&self->lock);
-  job->state = DONE;
+  if (!self->class->frees)
+    job->state = DONE;
   self->running--;
   pthread_cond_signal (&self->done);
 }

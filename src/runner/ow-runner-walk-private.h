@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <time.h>
@@ -32,13 +33,18 @@ typedef struct {
 typedef bool (*OwRunnerWalkFunc) (const OwRunnerWalkEntry *entry,
                                   void                    *user_data);
 
+/* Set @split and @join to have the tree gone over by several threads once it is larger
+ * than a few folders, in no order: @func is then called with what @split made of the
+ * first user data, a thing of each thread, which @join puts together at the end. */
 typedef struct {
   OwRunnerWalkFunc func;
   void            *user_data;
-  unsigned         limits;     /* OwRunnerWalkLimits reached */
-  size_t           entries;
-  size_t           unreadable; /* folders that could not be looked into */
-  size_t           ignored;    /* entries left out for a .gitignore */
+  void          *(*split)(void *user_data);
+  void           (*join)(void *user_data, void *split);
+  atomic_uint      limits;     /* OwRunnerWalkLimits reached */
+  atomic_size_t    entries;
+  atomic_size_t    unreadable; /* folders that could not be looked into */
+  atomic_size_t    ignored;    /* entries left out for a .gitignore */
   struct timespec  deadline;   /* (monotonic clock) */
 } OwRunnerWalk;
 

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "ow-runner-crew-private.h"
 #include "ow-runner-descent-private.h"
 #include "ow-runner-file-private.h"
 #include "ow-runner-ignore-private.h"
@@ -21,6 +22,8 @@
 #define MAX_WIDTH   200000
 #define MAX_ENTRIES 2000000
 #define CHUNK_BYTES 32768
+/* Another thread is begun in a tree of more than so many only. */
+#define ALONE_ENTRIES 2000
 
 /* As getdents64(2) has it; libc declares none. */
 typedef struct {
@@ -45,21 +48,53 @@ typedef struct {
   bool   has_ignore;
 } Names;
 
-typedef struct {
-  OwRunnerIgnore *rules; /* (owned) (nullable) */
+/* The rules of one .gitignore, and by it those of the folders above. Several threads may
+ * be below it. */
+typedef struct _Level Level;
+
+struct _Level {
+  Level          *above; /* (owned) (nullable) a reference */
+  OwRunnerIgnore *rules; /* (owned) */
   size_t          base;  /* where the path below its folder begins in Walker.path */
-} Level;
+  atomic_uint     references;
+};
+
+/* What goes over the tree, or over a part of it in another thread. */
+typedef struct {
+  OwRunnerWalk *walk;
+  void         *user_data; /* for the walk's function */
+  OwRunnerCrew *crew;      /* (nullable) */
+  char         *chunk;
+  char         *path;      /* (owned) from the session's folder on */
+  size_t        length;
+  size_t        size;
+  size_t        start;     /* where the path below the start begins */
+  Level        *level;     /* (owned) (nullable) a reference */
+  size_t        counted;
+} Walker;
+
+/* A folder that another thread is to go over. */
+typedef struct {
+  OwRunnerJob   job;
+  OwRunnerWalk *walk;
+  OwRunnerCrew *crew;
+  char         *path;      /* (owned) */
+  size_t        length;
+  size_t        start;
+  Level        *level;     /* (owned) (nullable) a reference */
+  int           directory; /* (owned) */
+  dev_t         device;
+  int           depth;
+} Part;
 
 typedef struct {
   OwRunnerWalk *walk;
-  char         *chunk;   /* (owned) */
-  char         *path;    /* (owned) from the session's folder on */
-  size_t        length;
-  size_t        size;
-  size_t        start;   /* where the path below the start begins */
-  Level        *levels;  /* (owned) */
-  size_t        n;
-} Walker;
+  void         *user_data; /* (owned) */
+  char         *chunk;     /* (owned) */
+} Desk;
+
+static void walk_part (OwRunnerJob *job,
+                       void        *desk);
 
 void
 ow_runner_walk_init (OwRunnerWalk    *self,
@@ -101,7 +136,8 @@ ow_runner_walk_notes (const OwRunnerWalk *self,
     ow_runner_buffer_append (out, "[Cut: the time for one call was used up before everything was "
                              "looked at. Give a path further down.]\n");
   if (self->unreadable > 0)
-    ow_runner_buffer_printf (out, "[%zu folder%s could not be looked into.]\n", self->unreadable,
+    ow_runner_buffer_printf (out, "[%zu folder%s could not be looked into.]\n",
+                             (size_t) self->unreadable,
                              self->unreadable == 1 ? "" : "s");
 }
 
@@ -152,7 +188,7 @@ type_of (int         directory,
   return IFTODT (status.st_mode);
 }
 
-/* Reads all names of a directory, sorted. */
+/* Reads all names of a directory, sorted where order counts. */
 static bool
 read_names (Walker *walker,
             int     directory,
@@ -186,7 +222,7 @@ read_names (Walker *walker,
       if (names->n == MAX_WIDTH || ow_runner_walk_late (walker->walk))
         break;
     }
-  if (names->n > 1)
+  if (names->n > 1 && walker->walk->split == NULL)
     qsort_r (names->names, names->n, sizeof *names->names, compare, names->text);
   return true;
 }
@@ -218,16 +254,41 @@ pop_path (Walker *self,
   self->path[before] = '\0';
 }
 
+static Level *
+level_ref (Level *self)
+{
+  if (self != NULL)
+    self->references++;
+  return self;
+}
+
+static void
+level_unref (Level *self)
+{
+  while (self != NULL && --self->references == 0)
+    {
+      Level *above = self->above;
+
+      ow_runner_ignore_free (self->rules);
+      free (self);
+      self = above;
+    }
+}
+
 static void
 push_level (Walker         *self,
             OwRunnerIgnore *rules)
 {
+  Level *level;
+
   if (rules == NULL)
     return;
-  self->levels = ow_runner_buffer_resize (self->levels, (self->n + 1) * sizeof *self->levels);
-  self->levels[self->n].rules = rules;
-  self->levels[self->n].base = self->length > 0 ? self->length + 1 : 0;
-  self->n++;
+  level = ow_runner_buffer_alloc (sizeof *level);
+  level->above = self->level;
+  level->rules = rules;
+  level->base = self->length > 0 ? self->length + 1 : 0;
+  atomic_init (&level->references, 1);
+  self->level = level;
 }
 
 /* Whether the entry that Walker.path names now is left out: the innermost file with
@@ -236,10 +297,8 @@ static bool
 is_ignored (const Walker *self,
             bool          is_folder)
 {
-  for (size_t i = self->n; i > 0; i--)
+  for (const Level *level = self->level; level != NULL; level = level->above)
     {
-      const Level *level = &self->levels[i - 1];
-
       switch (ow_runner_ignore_match (level->rules, self->path + level->base, is_folder))
         {
         case OW_RUNNER_IGNORE_OUT:
@@ -255,14 +314,48 @@ is_ignored (const Walker *self,
   return false;
 }
 
-static bool
-count_entry (OwRunnerWalk *walk)
+/* How many of a folder's entries may be looked at. */
+static size_t
+count_entries (OwRunnerWalk *walk,
+               size_t        n)
 {
-  if (++walk->entries > MAX_ENTRIES)
-    walk->limits |= OW_RUNNER_WALK_TOO_MANY;
-  else if (walk->entries % 64 == 0 && ow_runner_walk_late (walk))
-    walk->limits |= OW_RUNNER_WALK_TOO_LONG;
-  return (walk->limits & (OW_RUNNER_WALK_TOO_MANY | OW_RUNNER_WALK_TOO_LONG)) == 0;
+  size_t before = atomic_fetch_add (&walk->entries, n);
+
+  if (before + n <= MAX_ENTRIES)
+    return n;
+  walk->limits |= OW_RUNNER_WALK_TOO_MANY;
+  return before < MAX_ENTRIES ? MAX_ENTRIES - before : 0;
+}
+
+static bool
+is_over (Walker *self)
+{
+  if (++self->counted % 64 == 0 && ow_runner_walk_late (self->walk))
+    self->walk->limits |= OW_RUNNER_WALK_TOO_LONG;
+  return (atomic_load_explicit (&self->walk->limits, memory_order_relaxed) &
+          OW_RUNNER_WALK_TOO_LONG) != 0;
+}
+
+/* Has another thread go over the folder, where one has nothing else to do. */
+static bool
+hand_over (Walker *self,
+           int     directory,
+           dev_t   device,
+           int     depth)
+{
+  Part *part;
+
+  if (self->crew == NULL || self->walk->entries < ALONE_ENTRIES ||
+      !ow_runner_crew_wants (self->crew))
+    return false;
+  part = ow_runner_buffer_alloc (sizeof *part);
+  *part = (Part) {
+    .walk = self->walk, .crew = self->crew, .length = self->length, .start = self->start,
+    .path = ow_runner_buffer_copy (self->path, self->length), .level = level_ref (self->level),
+    .directory = directory, .device = device, .depth = depth,
+  };
+  ow_runner_crew_push (self->crew, &part->job);
+  return true;
 }
 
 static bool walk_directory (Walker *self,
@@ -290,7 +383,7 @@ walk_below (Walker     *self,
       self->walk->unreadable++;
       return true;
     }
-  return walk_directory (self, fd, device, depth);
+  return hand_over (self, fd, device, depth) || walk_directory (self, fd, device, depth);
 }
 
 static bool
@@ -302,7 +395,7 @@ walk_entry (Walker       *self,
             int           depth)
 {
   size_t before = push_path (self, name);
-  bool going = count_entry (self->walk);
+  bool going = !is_over (self);
 
   if (going && is_ignored (self, type == DT_DIR))
     {
@@ -316,7 +409,7 @@ walk_entry (Walker       *self,
     {
       OwRunnerWalkEntry entry = { directory, name, self->path + self->start, type };
 
-      going = self->walk->func (&entry, self->walk->user_data);
+      going = self->walk->func (&entry, self->user_data);
     }
   pop_path (self, before);
   return going;
@@ -329,10 +422,11 @@ walk_directory (Walker *self,
                 dev_t   device,
                 int     depth)
 {
-  size_t levels = self->n;
+  Level *above = level_ref (self->level);
   struct stat status;
   const char *system;
   Names names;
+  size_t n;
   bool going = true;
 
   /* Another file system is looked at for its kind: files of some never end. */
@@ -341,20 +435,22 @@ walk_directory (Walker *self,
       !read_names (self, directory, &names))
     {
       self->walk->unreadable++;
+      level_unref (above);
       close (directory);
       return true;
     }
   if (names.has_ignore)
     push_level (self, ow_runner_ignore_load (directory));
-  for (size_t i = 0; going && i < names.n; i++)
+  n = count_entries (self->walk, names.n);
+  for (size_t i = 0; going && i < n; i++)
     going = walk_entry (self, directory, names.text + names.names[i].name, names.names[i].type,
                         status.st_dev, depth);
-  if (self->n > levels)
-    ow_runner_ignore_free (self->levels[--self->n].rules);
+  level_unref (self->level);
+  self->level = above;
   free (names.text);
   free (names.names);
   close (directory);
-  return going;
+  return going && n == names.n;
 }
 
 /* The rules of the folders above the start, where the path names them plainly. */
@@ -388,26 +484,78 @@ load_above (Walker     *self,
   free (path);
 }
 
+static void
+walk_part (OwRunnerJob *job,
+           void        *data)
+{
+  Part *part = (Part *) job;
+  Desk *desk = data;
+  Walker walker = {
+    .walk = part->walk, .user_data = desk->user_data, .crew = part->crew, .chunk = desk->chunk,
+    .path = part->path, .length = part->length, .size = part->length + 1, .start = part->start,
+    .level = part->level,
+  };
+
+  if (is_over (&walker))
+    close (part->directory);
+  else
+    walk_directory (&walker, part->directory, part->device, part->depth);
+  level_unref (walker.level);
+  free (walker.path);
+  free (part);
+}
+
+static void *
+desk_new (void *user_data)
+{
+  OwRunnerWalk *walk = user_data;
+  Desk *desk = ow_runner_buffer_alloc (sizeof *desk);
+
+  desk->walk = walk;
+  desk->user_data = walk->split (walk->user_data);
+  desk->chunk = ow_runner_buffer_alloc (CHUNK_BYTES);
+  return desk;
+}
+
+static void
+desk_free (void *data,
+           void *user_data)
+{
+  OwRunnerWalk *walk = user_data;
+  Desk *desk = data;
+
+  walk->join (walk->user_data, desk->user_data);
+  free (desk->chunk);
+  free (desk);
+}
+
 void
 ow_runner_walk_run (OwRunnerWalk        *self,
                     const OwRunnerRoots *roots,
                     const OwRunnerPath  *path,
                     int                  start)
 {
-  Walker walker = { .walk = self };
+  static const OwRunnerCrewClass class = {
+    .work = walk_part, .frees = true, .desk_new = desk_new, .desk_free = desk_free,
+  };
+  Walker walker = { .walk = self, .user_data = self->user_data };
+  Desk desk = { .walk = self, .user_data = self->user_data };
   int fd = fcntl (start, F_DUPFD_CLOEXEC, 3);
 
-  walker.chunk = ow_runner_buffer_alloc (CHUNK_BYTES);
+  walker.chunk = desk.chunk = ow_runner_buffer_alloc (CHUNK_BYTES);
   walker.size = 256;
   walker.path = ow_runner_buffer_alloc (walker.size);
   walker.path[0] = '\0';
   load_above (&walker, roots->fds[path->root], path->below);
   walker.start = walker.length > 0 ? walker.length + 1 : 0;
+  if (self->split != NULL)
+    walker.crew = ow_runner_crew_new (&class, &desk, self);
   if (fd >= 0)
     walk_directory (&walker, fd, (dev_t) -1, 0);
-  while (walker.n > 0)
-    ow_runner_ignore_free (walker.levels[--walker.n].rules);
-  free (walker.levels);
+  if (walker.crew != NULL)
+    ow_runner_crew_drain (walker.crew);
+  ow_runner_crew_free (walker.crew);
+  level_unref (walker.level);
   free (walker.path);
   free (walker.chunk);
 }

@@ -114,6 +114,35 @@ look_at (const OwRunnerWalkEntry *entry,
   return true;
 }
 
+static void *
+split (void *user_data)
+{
+  const Search *self = user_data;
+  Search *part = ow_runner_buffer_alloc (sizeof *part);
+
+  memset (part, 0, sizeof *part);
+  part->wildcard = self->wildcard;
+  part->anywhere = self->anywhere;
+  return part;
+}
+
+static void
+join (void *user_data,
+      void *data)
+{
+  Search *self = user_data;
+  Search *part = data;
+
+  self->total += part->total;
+  self->deeper += part->deeper;
+  for (size_t i = 0; i < part->n; i++)
+    {
+      keep (self, part->found[i].path, part->found[i].time);
+      free (part->found[i].path);
+    }
+  free (part);
+}
+
 /* What a found path is called so that it can be given back to another tool. */
 static char *
 full_name (const char *start,
@@ -166,7 +195,7 @@ answer (Search             *self,
                              self->deeper);
   if (self->total == 0 && walk->ignored > 0)
     ow_runner_buffer_printf (&text, "[%zu entr%s left out for .gitignore; list shows them.]\n",
-                             walk->ignored, walk->ignored == 1 ? "y was" : "ies were");
+                             (size_t) walk->ignored, walk->ignored == 1 ? "y was" : "ies were");
   if (shown < self->total)
     ow_runner_buffer_printf (&text, "[Cut: the newest %zu of %zu are shown. Use a narrower "
                              "pattern.]\n", shown, self->total);
@@ -234,6 +263,8 @@ search (const OwRunnerRoots *roots,
       return;
     }
   ow_runner_walk_init (&walk, look_at, self, MAX_SECONDS);
+  walk.split = split;
+  walk.join = join;
   ow_runner_walk_run (&walk, roots, path, fd);
   close (fd);
   answer (self, &walk, start, result);

@@ -83,7 +83,7 @@ answer (Grep               *self,
                              search->searched == 1 ? "" : "s");
   if (search->matches == 0 && self->walk.ignored > 0)
     ow_runner_buffer_printf (&search->text, "[%zu entr%s left out for .gitignore; name one as the "
-                             "path to look into it.]\n", self->walk.ignored,
+                             "path to look into it.]\n", (size_t) self->walk.ignored,
                              self->walk.ignored == 1 ? "y was" : "ies were");
   say_limits (self, &search->text);
   json_object_set_new (structured, "matches", json_integer ((json_int_t) search->matches));

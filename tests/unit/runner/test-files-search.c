@@ -363,6 +363,7 @@ test_order (void)
   static const char *const calls[] = {
     "{\"pattern\": \"needle\"}", "{\"pattern\": \"ne+dle [0-9]*7\", \"context\": 1}",
     "{\"pattern\": \"rare\"}", "{\"pattern\": \"^\"}", "{\"pattern\": \"absent\"}",
+    "{\"pattern\": \"**/*7\"}", "{\"pattern\": \"**\"}", "{\"pattern\": \"f*\"}",
   };
   Files *files = files_new ();
   cpu_set_t all;
@@ -378,6 +379,8 @@ test_order (void)
                                 line == 3 ? "a needle 17\n" : "");
       g_string_append (content, i % 500 == 17 ? "rare\n" : i % 800 == 3 ? "needle \xff\n" : "");
       files_put (files, name, content->str);
+      if (i % 50 == 9)
+        files_put (files, i % 100 == 9 ? "work/d1/.gitignore" : "work/d2/sub/.gitignore", "*9\n!*29\n");
     }
   g_assert_cmpint (sched_getaffinity (0, sizeof all, &all), ==, 0);
   CPU_ZERO (&one);
@@ -388,14 +391,15 @@ test_order (void)
     }
   for (gsize i = 0; i < G_N_ELEMENTS (calls); i++)
     {
+      const char *tool = i < 5 ? "grep" : "glob";
       g_autofree char *alone = NULL;
 
       sched_setaffinity (0, sizeof one, &one);
-      alone = g_strdup (files_call (files, "grep", "%s", calls[i]));
+      alone = g_strdup (files_call (files, tool, "%s", calls[i]));
       files_assert_done (files);
       sched_setaffinity (0, sizeof all, &all);
       for (guint n = 0; n < 5; n++)
-        g_assert_cmpstr (files_call (files, "grep", "%s", calls[i]), ==, alone);
+        g_assert_cmpstr (files_call (files, tool, "%s", calls[i]), ==, alone);
     }
   files_free (files);
 }
