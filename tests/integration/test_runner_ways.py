@@ -4,7 +4,6 @@
 
 import errno
 import os
-import signal
 import socket
 import subprocess
 import threading
