@@ -67,6 +67,22 @@ def below(*roots):
     return found
 
 
+def sharing_pids(of):
+    """All in the namespace of a process of @of: {pid: words}."""
+    found = {}
+    try:
+        marks = {os.readlink(f"/proc/{pid}/ns/pid") for pid in of}
+    except OSError:
+        return {}
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.readlink(f"/proc/{entry}/ns/pid") in marks:
+                found[int(entry)] = words_of(entry)
+        except OSError:
+            continue
+    return found
+
+
 def send(pids, number):
     for pid in pids:
         try:
@@ -129,16 +145,24 @@ class Hand:
     # --- who is there ---
 
     def box(self):
-        return next(iter(self.wall.sim.containers()))
+        """The name of its sandbox."""
+        return self.wall.sim.box_of(self.workspace)
 
-    def container(self):
-        """The first process of the container, by the host's number."""
-        directory = self.wall.sim.containers()[self.box()]
-        return int((directory / "pid").read_text().split()[1])
+    def serving(self):
+        """The processes that `serve` is, and its children that wait for the next file tool."""
+        folder, found = str(self.workspace.folder), []
+        for entry in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                words = words_of(entry)
+            except OSError:
+                continue
+            if words and words[0].endswith("openworker-runner") and words[1:2] == ["serve"] and folder in words:
+                found.append(int(entry))
+        return found
 
     def socket(self):
         if self.wall.is_openshell:
-            paths = [Path(f"/proc/{self.container()}/root/tmp/.openworker.sock")]
+            paths = [Path(f"/proc/{pid}/root/tmp/.openworker.sock") for pid in self.serving()[:1]]
         else:
             paths = list((self.workspace.runtime / "coworker").glob("*/runner.sock"))
         return next((path for path in paths if path.exists()), None)
@@ -146,16 +170,14 @@ class Hand:
     def members(self):
         """The processes inside: {pid: words}."""
         if self.wall.is_openshell:
-            return {pid: line.split(" ") for pid, line in self.wall.sim.members(self.box()).items()}
+            return sharing_pids(self.serving()[:1])
         every = below(self.process.pid)
         if self.wall.name == "direct":
             return {pid: words for pid, words in every.items() if words[1:2] != ["attach"]}
         return below(*[pid for pid, words in every.items() if words and words[0].endswith("bwrap")])
 
     def runner(self):
-        """Not one of its children that wait for the next file tool."""
-        pids = [pid for pid, words in self.members().items()
-                if words and words[0].endswith("openworker-runner") and words[1:2] == ["serve"]]
+        pids = self.serving()
         return next(pid for pid in pids if stat_of(pid)[1] not in pids)
 
     def relays(self):

@@ -110,6 +110,9 @@ class Middle:
         self.listener = socket.socket(socket.AF_UNIX)
         subprocess.run(account.argv(["/usr/bin/python3", "-SIc", BIND, str(self.listener.fileno()), self.path]),
                        pass_fds=(self.listener.fileno(),), check=True)
+        real = os.stat(self.real)
+        if os.stat(self.path).st_uid != real.st_uid:
+            os.chown(self.path, real.st_uid, real.st_gid)
         self.listener.listen(16)
         threading.Thread(target=self._accept, daemon=True).start()
 

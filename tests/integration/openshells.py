@@ -215,6 +215,11 @@ class OpenshellSim:
                 found[json.loads(path.read_text())["name"]] = path.parent
         return found
 
+    def box_of(self, workspace):
+        """The name of the sandbox that @workspace has now."""
+        entries = list((workspace.state / "registry").glob("*.json"))
+        return f"ow-{entries[0].stem}" if entries else None
+
     def members(self, name):
         """The processes inside, by the host's numbers: {pid: command}."""
         directory = self.containers()[name]
