@@ -44,7 +44,9 @@ def test_public_client_lists_and_calls_tools(account, workspace, runner, client_
     seen = json.loads(done.stdout)
     assert seen["protocol"] == "2025-06-18"
     assert seen["server"] == "openworker-runner"
-    assert seen["tools"] == ["edit", "exec", "glob", "grep", "list", "read", "shell", "write"]
+    assert seen["tools"] == sorted([
+        "shell", "exec", "list", "read", "write", "edit", "grep", "glob", "undo", "changes",
+        "task_start", "task_read", "task_wait", "task_stop", "task_list"])
     assert seen["schemas"] is True
     assert (seen["write_error"], (workspace.folder / "new").read_text()) == (False, "é\n")
     assert "é" in seen["read"]
