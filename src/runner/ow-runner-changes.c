@@ -294,9 +294,14 @@ put_header (OwRunnerBuffer        *out,
       put_name (out, "b/", name);
       ow_runner_buffer_printf (out, "\n%s file mode 100%s\n", old == NULL ? "new" : "deleted",
                                executable ? "755" : "644");
-      /* git has no more to say of a file without content. */
+      /* Of a file without content git has only its hash to say, which patch(1) needs to
+       * tell one that comes from one that goes. */
       if ((old == NULL ? new : old)->length == 0)
-        return;
+        {
+          ow_runner_buffer_append (out, old == NULL ? "index 0000000..e69de29\n"
+                                                    : "index e69de29..0000000\n");
+          return;
+        }
     }
   ow_runner_buffer_append (out, "--- ");
   if (old == NULL)
