@@ -110,9 +110,18 @@ describe_state (const OwRunnerBackgroundTask *task,
 }
 
 static json_t *
+number_or_null (int value,
+                int least)
+{
+  return value >= least ? json_integer (value) : json_null ();
+}
+
+static json_t *
 make_facts (const OwRunnerBackgroundTask *task,
             const char                   *command)
 {
+  uint64_t bytes = ow_runner_background_output_get_bytes (task->output);
+  uint64_t unread = ow_runner_background_output_get_unread (task->output);
   OwRunnerReport report = { .exit_status = -1 };
   json_t *facts = json_object ();
   char *cwd = ow_runner_buffer_name (task->cwd, strlen (task->cwd));
@@ -121,20 +130,16 @@ make_facts (const OwRunnerBackgroundTask *task,
     ow_runner_report_set_status (&report, task->status);
   json_object_set_new (facts, "task", json_string (task->id));
   json_object_set_new (facts, "state", json_string (task->gone ? "ended" : "running"));
-  json_object_set_new (facts, "exit_status", report.exit_status >= 0
-                       ? json_integer (report.exit_status) : json_null ());
-  json_object_set_new (facts, "signal", report.signal > 0 ? json_integer (report.signal)
-                                                          : json_null ());
+  json_object_set_new (facts, "exit_status", number_or_null (report.exit_status, 0));
+  json_object_set_new (facts, "signal", number_or_null (report.signal, 1));
   json_object_set_new (facts, "stopped", json_boolean (task->was_stopped));
   json_object_set_new (facts, "duration_ms",
                        json_integer (ow_runner_background_task_duration (task)));
   json_object_set_new (facts, "cwd", json_string (cwd));
   json_object_set_new (facts, "command", json_string (command == NULL ? "" : command));
   json_object_set_new (facts, "pty", json_boolean (task->terminal));
-  json_object_set_new (facts, "bytes", json_integer ((json_int_t)
-                                                     ow_runner_background_output_get_bytes (task->output)));
-  json_object_set_new (facts, "unread", json_integer ((json_int_t)
-                                                      ow_runner_background_output_get_unread (task->output)));
+  json_object_set_new (facts, "bytes", json_integer ((json_int_t) bytes));
+  json_object_set_new (facts, "unread", json_integer ((json_int_t) unread));
   free (cwd);
   return facts;
 }

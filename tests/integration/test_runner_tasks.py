@@ -2,6 +2,7 @@
 # SPDX-FileCopyrightText: The OpenWorker authors
 """The background tasks of openworker-runner: start, read, wait, stop, list."""
 
+import json
 import os
 import re
 import signal
@@ -11,6 +12,7 @@ import time
 import pytest
 
 from conftest import scaled, wait_until
+from replays import replay, shell
 from runner_client import Client
 from test_runner import is_alive, resident
 
@@ -535,3 +537,58 @@ def test_call_id_is_run_once(serve):
     # What was read is there again when the answer was lost on its way.
     assert client.call("task_read", {"task": done}, "read") == read
     assert read["content"][0]["text"].startswith("x\n[t2 ended")
+
+
+# Behind a wall, as an agent uses them.
+
+def test_tasks_behind_a_wall(account, workspace, openworker, wall):
+    """The shell's directory and environment reach a task, a terminal is one, and S20: it pushes
+    into no other. What still runs ends with the session, which ends without waiting for it."""
+    folder = workspace.folder
+    account.write(folder / "push.py", PUSH)
+    account.write(folder / "sub/f", "")
+    long = "x='" + "a" * 100_000 + "'; echo ${#x} $$ >&2; exit 3"
+    recording = replay(
+        account, workspace, [shell("cd sub; export X='a b'; umask 027")],
+        [("task_start", {"command": "pwd; echo \"$X\"; umask; sleep 1; echo more; sleep 600"},
+          r"\[t1 is running")],
+        [("task_read", {"task": "t1", "wait_s": 20}, r"/sub\na b\n0027\n"),
+         ("task_read", {"task": "t1", "wait_s": 20}, r"more"),
+         ("task_start", {"command": "cd ..; tty; stty size; python3 push.py", "pty": True}, r"t2 "),
+         ("task_wait", {"task": "t2", "timeout_s": 60}, r"/dev/pts/\d+\n40 120\n[x]*(own)?\n?[x]*tried")],
+        [("task_start", {"command": long}, r"t3 "),
+         ("task_wait", {"task": "t3", "timeout_s": 60}, r"^100000 \d+\n\[t3 ended with exit 3"),
+         ("task_stop", {"task": "t1"}, r"\[t1 ended by signal 2 INT, stopped"),
+         ("task_start", {"command": "setsid -f sleep 4321; sleep 4321", "pty": True}, r"t4 is running"),
+         ("task_list", {}, r"t1 ended.*\n.*t2 ended with exit 0.*\n.*t3 ended.*\n.*t4 is running"),
+         shell("echo done")])
+    done = account.run([openworker, "run", "--json", *wall.argv, "--approve", "sandboxed",
+                        "--folder", folder, "--model", f"replay:{recording}", "Do it."])
+    assert done.returncode == 0, done.stderr
+    ended = [event for event in map(json.loads, done.stdout.splitlines())
+             if event["type"] == "tool-ended" and "model_call" in event]
+    assert len(ended) == 12 and {event["outcome"] for event in ended} == {"ok"}
+    assert "/dev/" not in ended[5]["result"].split("\n", 1)[1]
+    assert not any(_runs(entry, "4321") for entry in os.listdir("/proc") if entry.isdigit())
+
+
+def _runs(entry, word):
+    try:
+        with open(f"/proc/{entry}/cmdline", "rb") as file:
+            return word.encode() in file.read().split(b"\0")
+    except OSError:
+        return False
+
+
+def test_person_is_asked_for_a_task_as_for_a_command(account, workspace, openworker, wall):
+    """Nobody is there to say yes: nothing is started, and what only reads is not asked for."""
+    recording = replay(
+        account, workspace, [("task_start", {"command": "touch made"}, "denied"),
+                             ("task_list", {}, "There are no tasks"),
+                             ("task_stop", {"task": "t1"}, "denied")])
+    done = account.run([openworker, "run", "--json", *wall.argv, "--folder", workspace.folder,
+                        "--model", f"replay:{recording}", "Do it."])
+    ended = [event for event in map(json.loads, done.stdout.splitlines())
+             if event["type"] == "tool-ended" and "model_call" in event]
+    assert [event["outcome"] for event in ended] == ["denied", "ok", "denied"], done.stderr
+    assert not (workspace.folder / "made").exists()
