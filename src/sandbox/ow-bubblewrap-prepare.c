@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "ow-bubblewrap-args-private.h"
+#include "ow-ca-environment-private.h"
 #include "ow-seccomp-private.h"
 
 static char *
@@ -84,6 +85,7 @@ static gboolean
 hand_plan (OwBubblewrapLaunch *launch,
            OwBubblewrapArgs   *args,
            int                *folder_fds,
+           int                *program_fds,
            GError            **error)
 {
   const OwSandboxPlan *plan = args->plan;
@@ -99,11 +101,35 @@ hand_plan (OwBubblewrapLaunch *launch,
         return FALSE;
     }
   args->fds.folders = folder_fds;
+  for (guint i = 0; plan->programs != NULL && i < plan->programs->len; i++)
+    {
+      const OwFolder *folder = g_ptr_array_index (plan->programs, i);
+
+      program_fds[i] = ow_bubblewrap_launch_hand_place (launch, folder->fd, error);
+      if (program_fds[i] < 0)
+        return FALSE;
+    }
+  args->fds.programs = program_fds;
   return (args->fds.home = ow_bubblewrap_launch_hand_path (launch, plan->home, error)) >= 0 &&
          (plan->undo == NULL ||
           (args->fds.undo = ow_bubblewrap_launch_hand_path (launch, plan->undo, error)) >= 0) &&
          (args->fds.run_dir = ow_bubblewrap_launch_hand_path (launch, plan->run_dir, error)) >= 0 &&
          (args->fds.runner = ow_bubblewrap_launch_hand_path (launch, plan->runner, error)) >= 0;
+}
+
+/* @options with the variables by which programs find this machine's own authorities. */
+static char **
+make_options (const OwBubblewrapArgs *args)
+{
+  g_auto (GStrv) options = ow_bubblewrap_args_options (args);
+  g_auto (GStrv) environment = g_get_environ ();
+  g_auto (GStrv) picked = ow_ca_environment_pick (environment);
+  g_autoptr (GStrvBuilder) all = g_strv_builder_new ();
+
+  g_strv_builder_addv (all, (const char **) options);
+  for (guint i = 0; picked[i] != NULL; i += 2)
+    g_strv_builder_add_many (all, "--setenv", picked[i], picked[i + 1], NULL);
+  return g_strv_builder_end (all);
 }
 
 char **
@@ -118,6 +144,8 @@ ow_bubblewrap_prepare (const char          *program,
   gid_t gid = plan != NULL ? plan->gid : getegid ();
   g_autofree char *user = get_user_name (uid);
   g_autofree int *folder_fds = plan != NULL ? g_new0 (int, plan->folders->len) : NULL;
+  guint n_programs = plan != NULL && plan->programs != NULL ? plan->programs->len : 0;
+  g_autofree int *program_fds = g_new0 (int, n_programs + 1);
   g_autoptr (OwBubblewrapLaunch) launch = ow_bubblewrap_launch_new (uid, gid);
   g_autoptr (GBytes) packed = NULL;
   g_auto (GStrv) options = NULL;
@@ -130,9 +158,9 @@ ow_bubblewrap_prepare (const char          *program,
 
   args.n_links = read_links (links, targets);
   if (!hand_system (launch, &args, gid, error) ||
-      (serve && !hand_plan (launch, &args, folder_fds, error)))
+      (serve && !hand_plan (launch, &args, folder_fds, program_fds, error)))
     return NULL;
-  options = ow_bubblewrap_args_options (&args);
+  options = make_options (&args);
   packed = ow_bubblewrap_args_pack (options);
   args.fds.args = ow_bubblewrap_launch_hand_data (launch, g_bytes_get_data (packed, NULL),
                                                   g_bytes_get_size (packed), error);
