@@ -18,6 +18,7 @@ INCLUDE_USERS = {
     r"^<jansson\.h>": ("only wire includes it: use wire/ow-json.h", r"^src/wire/"),
     r"^<sqlite3\.h>": ("only session uses sqlite", r"^src/session/"),
     r"^<pcre2\.h>": ("only the runner uses PCRE2", r"^src/runner/"),
+    r"^<nettle/": ("only the runner uses nettle", r"^src/runner/"),
     r"^<toml\+\+": ("only config reads TOML", r"^src/config/"),
     r"^<seccomp\.h>": ("only the sandbox uses libseccomp", r"^src/sandbox/"),
     r"^<yaml\.h>": ("only the sandbox uses libyaml", r"^src/sandbox/"),

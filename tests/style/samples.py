@@ -43,7 +43,7 @@ FILE_SAMPLES = {
          ("tests/unit/wire/test-json.c", "#include <jansson.h>\n")],
         [c("#include <jansson.h>\n"), c("#  include <sqlite3.h>\n"), c("#include <pcre2.h>\n"),
          c("#include <toml++/toml.h>\n", "src/base/ow-x.cpp"),
-         c("#include <seccomp.h>\n", "src/proxy/ow-proxy.c"),
+         c("#include <seccomp.h>\n", "src/proxy/ow-proxy.c"), c("#include <nettle/sha2.h>\n"),
          c("#include <linux/seccomp.h>\n"), c("#include <gtk/gtk.h>\n"),
          c("#include <libsoup/soup.h>\n"), c("#include <yaml.h>\n"), c("#include <polkit/polkit.h>\n"),
          c("#include <glib.h>\n", "src/runner/ow-x.c"),
