@@ -19,7 +19,14 @@ static const char * const etc_files[] = {
   "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted", "/etc/crypto-policies",
   "/etc/localtime", "/etc/timezone", "/etc/protocols", "/etc/services", "/etc/mime.types",
   "/etc/magic", "/etc/debian_version", "/etc/os-release", "/etc/bash.bashrc", "/etc/profile",
-  "/etc/inputrc", "/etc/fonts", "/etc/java-17-openjdk", "/etc/perl", "/etc/python3",
+  "/etc/inputrc", "/etc/fonts", "/etc/perl", "/etc/python3",
+  /* Without these a program that /usr holds says that it is not set up. */
+  "/etc/manpath.config", "/etc/shells", "/etc/login.defs", "/etc/host.conf", "/etc/gai.conf",
+  "/etc/networks", "/etc/rpc", "/etc/ethertypes", "/etc/terminfo", "/etc/locale.alias",
+  "/etc/mailcap", "/etc/lsb-release", "/etc/redhat-release", "/etc/ImageMagick-6", "/etc/xml",
+  "/etc/sgml", "/etc/dpkg", "/etc/chromium.d", "/etc/ghostscript", "/etc/texmf", "/etc/vulkan",
+  "/etc/OpenCL", "/etc/maven", "/etc/java", "/etc/java-8-openjdk", "/etc/java-11-openjdk",
+  "/etc/java-17-openjdk", "/etc/java-21-openjdk", "/etc/java-25-openjdk",
 };
 
 static void
