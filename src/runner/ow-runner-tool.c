@@ -37,7 +37,6 @@ on_tool_done (const OwRunnerForkAnswer *answer,
       char *result = ow_runner_report_dump (answer, &length);
 
       ow_runner_watch_note (self->runner->watch, answer->structured);
-      ow_runner_watch_note (self->runner->watch, answer->structured);
       ow_runner_task_finish_text (self->task, result, length);
     }
   else if (self->task->cancelled)
