@@ -246,8 +246,11 @@ class Hand:
         send([*outer, *self.members()], signal.SIGKILL)
 
     def do_shell(self, link):
-        pids = [pid for pid, words in self.members().items() if words and re.search(r"(^|/)bash$", words[0])]
-        send(pids[-1:], signal.SIGKILL)
+        """The runner's, which may not have been begun yet; a relay has one of its own."""
+        def shells():
+            return [pid for pid, words in below(self.runner()).items()
+                    if words and re.search(r"(^|/)bash$", words[0])]
+        send(wait_until(shells, 20, "the shell")[-1:], signal.SIGKILL)
 
     def do_proxy(self, link):
         send([pid for pid, words in below(self.process.pid).items()
@@ -299,6 +302,18 @@ def is_initialized(link, message):
     return "serverInfo" in (message.get("result") or {})
 
 
+def is_call_of(name):
+    return lambda link, message: message.get("method") == "tools/call" and message["params"]["name"] == name
+
+
+def is_task(ended):
+    """What `task_start` gave, or `task_wait`."""
+    def fits(link, message):
+        facts = (message.get("result") or {}).get("structuredContent", {})
+        return "task" in facts and ended == (facts["state"] == "ended")
+    return fits
+
+
 def on_second(fits):
     return lambda link, message: link.number == 2 and fits(link, message)
 
@@ -327,6 +342,13 @@ MOMENTS = {
     "again-initialize": Moment("up", on_second(is_method("initialize")), 0.5, first=True),
     "again-resume": Moment("up", on_second(is_method("openworker/resume")), 0.5, first=True),
     "again-join": Moment("up", on_second(is_first_call), 0.5, first=True),
+}
+# Of a task that runs in the background.
+TASKS = {
+    "start": Moment("up", is_call_of("task_start"), 0), "start-half": Moment("up", is_call_of("task_start"), 0.5),
+    "started": Moment("down", is_task(False), 0.5),
+    "wait": Moment("up", is_call_of("task_wait"), 0), "waiting": Moment("up", is_call_of("task_wait"), 1),
+    "waited": Moment("down", is_task(True), 0.5),
 }
 START = ("hello", "hello-half", "initialize", "initialized")
 # The runner was not given the whole of it.

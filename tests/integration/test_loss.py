@@ -9,7 +9,7 @@ lost, the session goes on or says why it does not, and nothing is left (holes P0
 A01).
 
 The points of a test run side by side, each in a workspace of its own, for they wait most of the
-time. All of them run with --long, else "output" and some more, drawn by OPENWORKER_TEST_SEED;
+time. All of them run with --long, else those of ALWAYS and more, drawn by OPENWORKER_TEST_SEED;
 OPENWORKER_TEST_POINT (a pattern) chooses some. With OPENWORKER_TEST_OPENSHELL and its companions
 (docs/openshell-contract.md) the rows of openshell are of that one, one point after the other."""
 
@@ -27,8 +27,8 @@ from typing import NamedTuple
 
 import pytest
 from conftest import _account, _clean, scaled, wait_until
-from losses import (COMMANDS, HARMLESS, LOSSES, MOMENTS, ON_ITS_WAY, START, Hand, command, stat_of,
-                    wait_moment)
+from losses import (COMMANDS, HARMLESS, LOSSES, MOMENTS, ON_ITS_WAY, START, TASKS, Hand, command,
+                    stat_of, wait_moment)
 from model_server import ModelServer, calls
 from walls import RealOpenshell, make_wall
 
@@ -39,7 +39,8 @@ LOST = "Shell state was lost"
 NEVER_GOT = "never got it"
 # What the person stops, and what happens to the stream at that moment.
 CANCELS = ("cancel", "cutcancel")
-CAUSES = {"runner": "ended|killed", "wall": "ended|killed", "proxy": "proxy",
+ENDED = "openworker-runner: it (ended|was killed)|sandbox has ended|container was removed"
+CAUSES = {"runner": ENDED, "wall": ENDED, "proxy": "proxy",
           "term": "started anew|gateway|starts the sandbox again"}
 
 
@@ -70,20 +71,25 @@ TABLE = {
 # Also by `sandbox exec`, which a person calls: there is no agent that could be told. Direct only
 # so, for there each call of an agent is asked for.
 BY_EXEC = ("cut", "deaf", "attach", "stop", "suspend", "runner", "host")
-DRAWN = {"bubblewrap": 4, "openshell": 1, "direct": 1}
+# Of a task in the background, and the call that waits for it.
+BY_TASKS = ("cut", "attach", "deaf", "suspend", "gateway", "runner", "wall", "host")
+ALWAYS = ("asked", "output")
+DRAWN = {"bubblewrap": 4, "openshell": 1, "direct": 3}
 ROWS = [f"{wall}-{what}" for wall, whats in TABLE.items() for what in whats]
 
 
 def points_of(wall, what):
     return [*[Point(wall, moment, what) for moment in TABLE[wall][what]],
-            *[Point(wall, moment, what, "exec") for moment in EXEC if what in BY_EXEC]]
+            *[Point(wall, moment, what, "exec") for moment in EXEC if what in BY_EXEC],
+            *[Point(wall, moment, what, "tasks") for moment in TASKS
+              if what in BY_TASKS and wall != "direct"]]
 
 
 def drawn(wall, what):
     points = points_of(wall, what)
-    others = [point for point in points if point.moment != "output"]
+    others = [point for point in points if point.moment not in ALWAYS]
     chosen = random.Random(f"{SEED} {wall} {what}").sample(others, min(DRAWN[wall], len(others)))
-    return [point for point in points if point.moment == "output" or point in chosen]
+    return [point for point in points if point.moment in ALWAYS and point.face == "run" or point in chosen]
 
 
 # ---- what must hold
@@ -152,14 +158,15 @@ def check_ended_well(hand, point, status, ends):
     assert not any(event.get("state_lost") for event in ends.values()), ends
     assert LOST not in str([request.messages for request in hand.server.requests])
     first, told = ends[1], results_told(hand)[0]
-    if point.moment not in ON_ITS_WAY or first["outcome"] == "ok":
-        assert first["outcome"] == "ok", first
-        # What was on its way when the stream broke was not seen live, and is here.
-        if MOMENTS[point.moment].text is None:
-            assert re.findall(r"line-\d", told) == [f"line-{i}" for i in range(1, 7)], told
+    on_way = point.moment in ON_ITS_WAY
+    if on_way and (point.what in ("cut", "deaf") or first["outcome"] != "ok"):
+        assert first["outcome"] == "interrupted" and NEVER_GOT in told, (first, told)
+        assert "begin-1" not in hand.lines(), hand.lines()
         return
-    assert point.what not in ("cut", "deaf") or "begin-1" not in hand.lines(), hand.lines()
-    assert first["outcome"] == "interrupted" and NEVER_GOT in told, (first, told)
+    assert first["outcome"] == "ok", first
+    # What was on its way when the stream broke was not seen live, and is here.
+    if MOMENTS[point.moment].text is None:
+        assert re.findall(r"line-\d", told) == [f"line-{i}" for i in range(1, 7)], told
 
 
 def cause_of(hand):
@@ -272,6 +279,9 @@ def first_command(point):
 
 
 def answer_of(point):
+    if point.face == "tasks":
+        return [calls(("task_start", {"command": command(1)})),
+                calls(("task_wait", {"task": "t1", "timeout_s": 60})), {"text": "Done."}]
     late = 1.0 if point.moment in HEARD else 0
     script = [calls(("shell", {"command": first_command(point)})),
               calls(("shell", {"command": command(2)}), wait=late), {"text": "Done."}]
@@ -341,6 +351,35 @@ def exec_point(hand, point):
     check_nothing_left(hand)
 
 
+def tasks_point(hand, point):
+    """It goes on whatever becomes of the stream, and what it wrote is told once and whole."""
+    hand.run()
+    link, trap = wait_moment(hand, TASKS[point.moment])
+    getattr(hand, f"do_{point.what}")(link)
+    trap.release()
+    status = hand.end()
+    told, said = results_told(hand), hand.said()
+    ends = [event for event in events_of(hand)
+            if event["type"] == "tool-ended" and event["tool"].startswith("task_")]
+    outcomes = [event["outcome"] for event in ends]
+    hand.notes += [f"status {status}", outcomes, *said.strip().splitlines()[-1:]]
+    begun = len(hand.lines()) > 0
+    assert hand.lines() in ([], ["begin-1"], ["begin-1", "end-1"]), hand.lines()
+    if point.what in HARMLESS:
+        assert status == 0 and len(ends) == 2 and not any(end.get("state_lost") for end in ends), said
+        assert outcomes[0] == "ok" if begun else NEVER_GOT in told[0], (outcomes, told)
+        if outcomes == ["ok", "ok"]:
+            assert re.findall(r"line-\d", told[-1]) == [f"line-{i}" for i in range(1, 7)], told
+            assert hand.lines() == ["begin-1", "end-1"] and ends[1]["exit_status"] == 3, ends[1]
+        else:
+            assert point.moment in ("start", "start-half", "wait", "started"), outcomes
+    else:
+        assert point.what == "host" or status == 1 and re.search(CAUSES[point.what], said), said
+        assert "ok" not in outcomes[1:] or point.moment == "waited", outcomes
+    hand.close()
+    check_nothing_left(hand)
+
+
 def try_point(point, account, openworker, ids, said):
     """The point in a workspace of its own; @said grows by what is worth knowing of it."""
     real = point.wall == "openshell" and RealOpenshell.COMMAND
@@ -351,7 +390,7 @@ def try_point(point, account, openworker, ids, said):
             hand = Hand(account, openworker, made, server)
             hand.notes = said
             try:
-                (exec_point if point.face == "exec" else run_point)(hand, point)
+                {"exec": exec_point, "tasks": tasks_point, "run": run_point}[point.face](hand, point)
             finally:
                 if hand.process is not None and hand.process.poll() is None and stat_of(hand.process.pid)[0] in "Tt":
                     hand.process.send_signal(signal.SIGCONT)
