@@ -9,7 +9,6 @@
 #include "ow-runner-private.h"
 #include "ow-runner-report-private.h"
 #include "ow-runner-watch-private.h"
-#include "ow-runner-watch-private.h"
 
 /* One call of a file tool: what came of it is told to the client, and it is ended where it is
  * cancelled or takes too long. */
