@@ -39,10 +39,15 @@ bool  ow_runner_buffer_bytes   (OwRunnerBuffer *self,
                                 size_t          length,
                                 bool           *escaped);
 
-/* A file name made safe for a line of text: control characters are escaped too.
- * (owned, malloc) */
+/* A file name made safe for a line of text: control characters are escaped too, and what
+ * looks like an escape. (owned, malloc) */
 char *ow_runner_buffer_name    (const char *name,
                                 size_t      length);
+
+/* (owned, malloc) the name that the above was made of. */
+char *ow_runner_buffer_unname  (const char *name,
+                                size_t      length,
+                                size_t     *bytes);
 
 /* "1.5 MB" (owned, malloc) */
 char  *ow_runner_buffer_size   (unsigned long long bytes);

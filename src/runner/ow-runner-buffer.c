@@ -123,6 +123,14 @@ is_hex (char byte)
 }
 
 static bool
+looks_escaped (const char *data,
+               size_t      length)
+{
+  return length >= 4 && data[0] == '\\' && data[1] == 'x' && is_hex (data[2]) &&
+         is_hex (data[3]);
+}
+
+static bool
 put_escaped (OwRunnerBuffer *self,
              const char     *data,
              size_t          length,
@@ -132,11 +140,9 @@ put_escaped (OwRunnerBuffer *self,
     {
       size_t n = ow_runner_utf8_char (data + at, length - at);
       unsigned char byte = (unsigned char) data[at];
-      bool looks_escaped = length - at >= 4 && byte == '\\' && data[at + 1] == 'x' &&
-                           is_hex (data[at + 2]) && is_hex (data[at + 3]);
       char escape[8];
 
-      if (n == 0 || looks_escaped || (controls && (byte < 0x20 || byte == 0x7f)))
+      if (n == 0 || looks_escaped (data + at, length - at) || (controls && (byte < 0x20 || byte == 0x7f)))
         {
           snprintf (escape, sizeof escape, "\\x%02x", byte);
           if (!put (self, escape, 4))
@@ -174,12 +180,40 @@ ow_runner_buffer_name (const char *name,
   bool plain = ow_runner_utf8_is_valid (name, length);
 
   for (size_t i = 0; plain && i < length; i++)
-    plain = (unsigned char) name[i] >= 0x20 && name[i] != 0x7f;
+    plain = (unsigned char) name[i] >= 0x20 && name[i] != 0x7f &&
+            !looks_escaped (name + i, length - i);
   if (plain)
     return ow_runner_buffer_copy (name, length);
   ow_runner_buffer_init (&text, length * 4 + 1);
   put_escaped (&text, name, length, true);
   return ow_runner_buffer_steal (&text, NULL);
+}
+
+static unsigned
+hex_value (char digit)
+{
+  return digit <= '9' ? (unsigned) (digit - '0') : (unsigned) ((digit | 0x20) - 'a' + 10);
+}
+
+char *
+ow_runner_buffer_unname (const char *name,
+                         size_t      length,
+                         size_t     *bytes)
+{
+  char *data = ow_runner_buffer_alloc (length + 1);
+  size_t n = 0;
+
+  for (size_t at = 0; at < length;)
+    {
+      bool escaped = looks_escaped (name + at, length - at);
+
+      data[n++] = escaped ? (char) (hex_value (name[at + 2]) << 4 | hex_value (name[at + 3]))
+                          : name[at];
+      at += escaped ? 4 : 1;
+    }
+  data[n] = '\0';
+  *bytes = n;
+  return data;
 }
 
 char *

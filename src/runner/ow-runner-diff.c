@@ -380,9 +380,12 @@ ow_runner_diff_unified (OwRunnerBuffer *out,
                            new_length - start);
   Side a = { NULL };
   Side b = { NULL };
+  const char *tab;
   bool escaped = false;
 
-  ow_runner_buffer_printf (out, "--- %s\n+++ %s\n", name, name);
+  /* A name ends at a blank for patch(1), unless a tab comes after it. */
+  tab = strchr (name, ' ') != NULL ? "\t" : "";
+  ow_runner_buffer_printf (out, "--- %s%s\n+++ %s%s\n", name, tab, name, tab);
   if (split_lines (&a, old_data + start, old_length - start - end) &&
       split_lines (&b, new_data + start, new_length - start - end))
     {

@@ -11,9 +11,11 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "ow-runner-args-private.h"
+#include "ow-runner-utf8-private.h"
 
 const char *
 ow_runner_file_kind (mode_t mode)
@@ -166,6 +168,27 @@ ow_runner_file_read (int    fd,
   return got;
 }
 
+static bool
+is_text (const char *head,
+         size_t      length)
+{
+  return ow_runner_utf8_is_valid (head, length - ow_runner_utf8_incomplete (head, length));
+}
+
+/* UTF-16 without a mark: of nearly all pairs of bytes one and the same is a NUL, and the
+ * other never. */
+static bool
+looks_wide (const char *head,
+            size_t      length)
+{
+  size_t nuls[2] = { 0, 0 };
+
+  for (size_t i = 0; i < length; i++)
+    nuls[i % 2] += head[i] == '\0' ? 1 : 0;
+  return length >= 8 && ((nuls[0] == 0 && nuls[1] >= length * 2 / 5) ||
+                         (nuls[1] == 0 && nuls[0] >= length * 2 / 5));
+}
+
 const char *
 ow_runner_file_binary_kind (const char *head,
                             size_t      length)
@@ -207,8 +230,11 @@ ow_runner_file_binary_kind (const char *head,
     {
       if (length >= kinds[i].at + kinds[i].length &&
           memcmp (head + kinds[i].at, kinds[i].magic, kinds[i].length) == 0)
-        return kinds[i].kind;
+        /* Some begin with letters, and so may a text. */
+        return is_text (head, length) ? NULL : kinds[i].kind;
     }
+  if (looks_wide (head, length))
+    return "UTF-16 text";
   return memchr (head, '\0', length) != NULL ? "binary file" : NULL;
 }
 
@@ -256,6 +282,33 @@ name_nameless (int         fd,
   return linkat (AT_FDCWD, self, parent, name, AT_SYMLINK_FOLLOW);
 }
 
+/* Access lists and what programs noted on the file go over to the new one, as far as they
+ * can be read and the file system takes them. */
+static void
+copy_attributes (const OwRunnerPlace *place,
+                 int                  to)
+{
+  char names[4096];
+  struct stat status;
+  int from = ow_runner_file_open_at (place->parent, place->name, &status);
+  ssize_t length = from >= 0 ? flistxattr (from, names, sizeof names) : 0;
+
+  for (ssize_t at = 0; at < length; at += (ssize_t) strlen (names + at) + 1)
+    {
+      char value[4096];
+      ssize_t size;
+
+      if (strncmp (names + at, "user.", 5) != 0 &&
+          strcmp (names + at, "system.posix_acl_access") != 0)
+        continue;
+      size = fgetxattr (from, names + at, value, sizeof value);
+      if (size >= 0)
+        fsetxattr (to, names + at, value, (size_t) size, 0);
+    }
+  if (from >= 0)
+    close (from);
+}
+
 /* Writes the content to a file that has the temporary name at the end. A nameless
  * file leaves nothing behind when the call is killed while it writes; where there
  * are none the file has its name from the start. */
@@ -290,6 +343,7 @@ write_temporary (const OwRunnerPlace *place,
       if (fchown (fd, place->status.st_uid, place->status.st_gid) < 0)
         errno = 0;
       outcome = fchmod (fd, mode);
+      copy_attributes (place, fd);
     }
   else if (outcome == 0 && place->mode != 0)
     {

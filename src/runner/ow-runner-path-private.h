@@ -21,7 +21,8 @@
 typedef struct {
   size_t root;    /* the folder it is resolved below */
   char  *below;   /* (owned) the path below that folder, "." for the folder itself */
-  char  *shown;   /* (owned) the path as the caller wrote it, safe to print */
+  char  *given;   /* (owned) the path as the caller means it: \xNN in what was written is a byte */
+  char  *shown;   /* (owned) the same, safe to print and to be given again */
   bool   slashed; /* written with a slash at the end: only a folder may be there */
 } OwRunnerPath;
 

@@ -195,13 +195,21 @@ ow_runner_path_parse (OwRunnerPath        *self,
                       size_t               length,
                       OwRunnerToolResult  *result)
 {
-  const char *below = path;
+  const char *below;
   bool inside = true;
 
   memset (self, 0, sizeof *self);
   if (!well_formed (path, length, result))
     return false;
 
+  /* What stands escaped in an answer can be given back as it is there. */
+  self->given = ow_runner_buffer_unname (path, length, &length);
+  path = below = self->given;
+  if (!well_formed (path, length, result))
+    {
+      ow_runner_path_clear (self);
+      return false;
+    }
   self->shown = ow_runner_buffer_name (path, length);
   if (path[0] == '/')
     inside = ow_runner_path_choose (roots, path, &self->root, &below);
@@ -220,6 +228,7 @@ void
 ow_runner_path_clear (OwRunnerPath *self)
 {
   free (self->below);
+  free (self->given);
   free (self->shown);
   memset (self, 0, sizeof *self);
 }

@@ -29,7 +29,8 @@ typedef struct {
 } OwRunnerReplace;
 
 /* Replaces @old_text, which is not empty, by @new_text. A byte-order mark stays where
- * it is; where the file's lines end in CRLF, bare LF in the two texts means that. */
+ * it is. Where @old_text stands in the file only with CRLF for its bare LF, or has no line
+ * end of its own in a file of which most have CRLF, bare LF in the two texts means that. */
 OwRunnerReplaceState ow_runner_replace_apply (OwRunnerReplace *self,
                                               const char      *data,
                                               size_t           length,
@@ -46,11 +47,3 @@ void                 ow_runner_replace_places (OwRunnerBuffer *out,
                                                size_t          length,
                                                const char     *old_text,
                                                size_t          old_length);
-
-/* Says what is nearly @old_text in a file that does not hold it: the same with other
- * line ends, white space or case, or its first line alone. Nothing when nothing is. */
-void                 ow_runner_replace_near (OwRunnerBuffer *out,
-                                             const char     *data,
-                                             size_t          length,
-                                             const char     *old_text,
-                                             size_t          old_length);

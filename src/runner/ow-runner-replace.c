@@ -45,6 +45,12 @@ ends_crlf (Bytes text)
   return crlf > 0 && crlf * 2 >= count (text, (Bytes) { "\n", 1 });
 }
 
+static bool
+holds_bare_newline (Bytes text)
+{
+  return count (text, (Bytes) { "\n", 1 }) > count (text, (Bytes) { "\r\n", 2 });
+}
+
 /* (owned) the text with CRLF for every bare LF. */
 static Bytes
 with_crlf (Bytes text)
@@ -121,19 +127,22 @@ ow_runner_replace_apply (OwRunnerReplace *self,
   memset (self, 0, sizeof *self);
   if (length > OW_RUNNER_REPLACE_MAX_BYTES)
     return OW_RUNNER_REPLACE_TOO_LARGE;
-  self->crlf = ends_crlf (body);
-  if (self->crlf)
-    {
-      crlf_before = with_crlf (before);
-      crlf_after = with_crlf (after);
-      after = crlf_after;
-    }
+  crlf_after = with_crlf (after);
   self->found = count (body, before);
-  if (self->found == 0 && self->crlf)
+  if (self->found > 0 && !holds_bare_newline (before) && ends_crlf (body))
     {
+      self->crlf = true;
+    }
+  else if (self->found == 0 && memmem (body.data, body.length, "\r\n", 2) != NULL)
+    {
+      /* What read shows has no CR, so nobody can give it back. */
+      crlf_before = with_crlf (before);
       before = crlf_before;
       self->found = count (body, before);
+      self->crlf = self->found > 0;
     }
+  if (self->crlf)
+    after = crlf_after;
 
   if (self->found == 0)
     state = OW_RUNNER_REPLACE_ABSENT;
@@ -196,159 +205,4 @@ ow_runner_replace_places (OwRunnerBuffer *out,
   crlf = with_crlf (what);
   put_places (out, body, crlf);
   free ((char *) crlf.data);
-}
-
-typedef enum {
-  LEAVE_CR_OUT = 1 << 0,
-  LEVEL_SPACE  = 1 << 1, /* runs are one blank, none at the ends of a line */
-  LEVEL_CASE   = 1 << 2,
-} Leveling;
-
-/* (owned) the text with what does not count made alike; lines stay lines. */
-static Bytes
-level (Bytes    text,
-       unsigned how)
-{
-  char *data = ow_runner_buffer_alloc (text.length + 1);
-  size_t length = 0;
-  bool blank = false;
-
-  for (size_t i = 0; i < text.length; i++)
-    {
-      char byte = text.data[i];
-
-      if (byte == '\r' && (how & LEAVE_CR_OUT) != 0 &&
-          i + 1 < text.length && text.data[i + 1] == '\n')
-        continue;
-      if ((how & LEVEL_SPACE) != 0 && (byte == ' ' || byte == '\t'))
-        {
-          blank = true;
-          continue;
-        }
-      if (blank && byte != '\n' && length > 0 && data[length - 1] != '\n')
-        data[length++] = ' ';
-      blank = false;
-      data[length++] = (how & LEVEL_CASE) != 0 && byte >= 'A' && byte <= 'Z'
-                       ? (char) (byte + 'a' - 'A') : byte;
-    }
-  return (Bytes) { data, length };
-}
-
-static Bytes
-without_blank_ends (Bytes text)
-{
-  while (text.length > 0 && strchr (" \t\r\n", text.data[0]) != NULL && text.data[0] != '\0')
-    {
-      text.data++;
-      text.length--;
-    }
-  while (text.length > 0 && strchr (" \t\r\n", text.data[text.length - 1]) != NULL &&
-         text.data[text.length - 1] != '\0')
-    text.length--;
-  return text;
-}
-
-static bool
-put_leveled (OwRunnerBuffer *out,
-             Bytes         in,
-             Bytes         what,
-             unsigned      how,
-             const char   *difference)
-{
-  Bytes leveled_in = level (in, how);
-  Bytes leveled = level (what, how);
-  Bytes core = (how & LEVEL_SPACE) != 0 ? without_blank_ends (leveled) : leveled;
-  OwRunnerBuffer places;
-  bool found = false;
-
-  ow_runner_buffer_init (&places, 1024);
-  if (core.length > 0)
-    found = put_places (&places, leveled_in, core) > 0;
-  if (found)
-    ow_runner_buffer_printf (out, "The same text with other %s stands at line %s.", difference,
-                             places.data);
-  ow_runner_buffer_clear (&places);
-  free ((char *) leveled_in.data);
-  free ((char *) leveled.data);
-  return found;
-}
-
-/* (owned) the text without what read puts in front of a line; empty when one has no
- * number. */
-static Bytes
-without_numbers (Bytes text)
-{
-  char *data = ow_runner_buffer_alloc (text.length + 1);
-  const Bytes none = { data, 0 };
-  size_t length = 0;
-  size_t at = 0;
-
-  while (at < text.length)
-    {
-      size_t digits;
-      const char *end;
-
-      while (at < text.length && text.data[at] == ' ')
-        at++;
-      digits = at;
-      while (at < text.length && text.data[at] >= '0' && text.data[at] <= '9')
-        at++;
-      if (at == digits || at == text.length || text.data[at] != '\t')
-        return none;
-      at++;
-      end = memchr (text.data + at, '\n', text.length - at);
-      digits = end != NULL ? (size_t) (end + 1 - text.data) - at : text.length - at;
-      memcpy (data + length, text.data + at, digits);
-      length += digits;
-      at += digits;
-    }
-  return (Bytes) { data, length };
-}
-
-/* The first line of the text that is no blank one, where it stands by itself. */
-static void
-put_first_line (OwRunnerBuffer *out,
-                Bytes         in,
-                Bytes         what)
-{
-  Bytes leveled_in = level (in, LEAVE_CR_OUT | LEVEL_SPACE);
-  Bytes leveled = level (what, LEAVE_CR_OUT | LEVEL_SPACE);
-  Bytes line = without_blank_ends (leveled);
-  const char *end = line.length > 0 ? memchr (line.data, '\n', line.length) : NULL;
-  OwRunnerBuffer places;
-
-  ow_runner_buffer_init (&places, 1024);
-  if (end != NULL)
-    {
-      line.length = (size_t) (end - line.data);
-      if (line.length >= 3 && put_places (&places, leveled_in, line) > 0)
-        ow_runner_buffer_printf (out, "Its first line stands at line %s, but what follows there is "
-                                 "not the same.", places.data);
-    }
-  ow_runner_buffer_clear (&places);
-  free ((char *) leveled_in.data);
-  free ((char *) leveled.data);
-}
-
-void
-ow_runner_replace_near (OwRunnerBuffer *out,
-                        const char   *data,
-                        size_t        length,
-                        const char   *old_text,
-                        size_t        old_length)
-{
-  Bytes in = { data, length };
-  Bytes what = { old_text, old_length };
-  Bytes bare = without_numbers (what);
-
-  if (bare.length > 0 && (count (in, bare) > 0))
-    ow_runner_buffer_append (out, "It is there without the line numbers in front, which belong to "
-                             "the answer of read and not to the file.");
-  else if (!put_leveled (out, in, what, LEAVE_CR_OUT, "line ends") &&
-           !put_leveled (out, in, what, LEAVE_CR_OUT | LEVEL_CASE, "upper and lower case") &&
-           !put_leveled (out, in, what, LEAVE_CR_OUT | LEVEL_SPACE, "white space") &&
-           !put_leveled (out, in, what, LEAVE_CR_OUT | LEVEL_SPACE | LEVEL_CASE,
-                         "white space and case"))
-    put_first_line (out, in, what);
-  free ((char *) bare.data);
 }

@@ -10,6 +10,7 @@
 #include "ow-runner-change-private.h"
 #include "ow-runner-diff-private.h"
 #include "ow-runner-file-private.h"
+#include "ow-runner-near-private.h"
 #include "ow-runner-path-private.h"
 #include "ow-runner-place-private.h"
 #include "ow-runner-replace-private.h"
@@ -94,7 +95,7 @@ fail_absent (const OwRunnerPath *path,
   if (kind != NULL)
     ow_runner_buffer_printf (&near, "The file is no plain text (%s).", kind);
   else
-    ow_runner_replace_near (&near, data, length, arguments->old_text, arguments->old_length);
+    ow_runner_near_describe (&near, data, length, arguments->old_text, arguments->old_length);
   ow_runner_args_fail (result, "%s was not changed: old_text does not stand in it exactly.%s%s "
                        "Read the file again and copy the text as it is there.", path->shown,
                        near.length > 0 ? " " : "", near.length > 0 ? near.data : "");

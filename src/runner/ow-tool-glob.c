@@ -244,7 +244,6 @@ make_wildcards (Search             *self,
 static void
 search (const OwRunnerRoots *roots,
         const OwRunnerPath  *path,
-        const char          *start,
         Search              *self,
         OwRunnerToolResult  *result)
 {
@@ -267,7 +266,7 @@ search (const OwRunnerRoots *roots,
   walk.join = join;
   ow_runner_walk_run (&walk, roots, path, fd);
   close (fd);
-  answer (self, &walk, start, result);
+  answer (self, &walk, path->given, result);
   for (size_t i = 0; i < self->n; i++)
     free (self->found[i].path);
 }
@@ -292,7 +291,7 @@ ow_tool_glob (const OwRunnerRoots *roots,
       make_wildcards (self, pattern, length, &exact, &anywhere, result) &&
       ow_runner_path_parse (&path, roots, start, start_length, result))
     {
-      search (roots, &path, start, self, result);
+      search (roots, &path, self, result);
       ow_runner_path_clear (&path);
     }
   ow_runner_wildcard_free (exact);

@@ -116,7 +116,6 @@ static void
 search_path (Grep                *self,
              const OwRunnerRoots *roots,
              const OwRunnerPath  *path,
-             const char          *given,
              OwRunnerToolResult  *result)
 {
   int fd = ow_runner_path_open (path, roots, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
@@ -137,7 +136,8 @@ search_path (Grep                *self,
       fd = ow_runner_file_open (path, roots, &status, result);
       if (fd < 0)
         return;
-      ow_runner_search_file (&self->search, &self->desk, fd, status.st_size, "", given);
+      ow_runner_search_file (&self->search, &self->desk, fd, status.st_size, "",
+                             path->given);
       close (fd);
     }
   else
@@ -190,11 +190,11 @@ grep (const OwRunnerRoots *roots,
 
   if (!make_filter (&self, arguments->glob, arguments->glob_length, result))
     return;
-  self.prefix = make_prefix (arguments->start, arguments->start_length);
+  self.prefix = make_prefix (path->given, strlen (path->given));
   ow_runner_search_init (&self.search, (size_t) arguments->context);
   ow_runner_search_desk_init (&self.desk, pattern);
   ow_runner_walk_init (&self.walk, look_into, &self, MAX_SECONDS);
-  search_path (&self, roots, path, arguments->start, result);
+  search_path (&self, roots, path, result);
   ow_runner_search_clear (&self.search);
   ow_runner_search_desk_clear (&self.desk);
   ow_runner_wildcard_free (self.only);

@@ -7,6 +7,7 @@
 
 #include "ow-runner-buffer-private.h"
 #include "ow-runner-diff-private.h"
+#include "ow-runner-near-private.h"
 #include "ow-runner-replace-private.h"
 #include "ow-runner-utf8-private.h"
 
@@ -60,7 +61,7 @@ LLVMFuzzerTestOneInput (const uint8_t *data,
       if (memmem (file.data, file.length, before.data, before.length) != NULL &&
           memcmp (file.data, "\xef\xbb\xbf", file.length < 3 ? file.length : 3) != 0)
         abort ();
-      ow_runner_replace_near (&text, file.data, file.length, before.data, before.length);
+      ow_runner_near_describe (&text, file.data, file.length, before.data, before.length);
     }
   if (text.data != NULL && !ow_runner_utf8_is_valid (text.data, text.length))
     abort ();

@@ -69,5 +69,6 @@ void files_assert_outside (Files *self);
 void files_add_path_tests   (void);
 void files_add_kind_tests   (void);
 void files_add_bound_tests  (void);
+void files_add_change_tests (void);
 void files_add_text_tests   (void);
 void files_add_search_tests (void);

@@ -330,7 +330,7 @@ test_lines_at_once (void)
   };
   static const char *const texts[] = {
     "one\ntwo\nthree\n", "one\r\ntwo\r\n\r\n", "\n\n  one\n\t\n two", "lone\nnone\nton on\nn\n",
-    "caf\xc3\xa9 one\n\xc3\xa9t\xc3\xa9\n\xe2\x84\xaa" "elvin KELVIN\n", "caf\xe9 one\n\xf0\x9f\x98 two\n",
+    "caf\xc3\xa9 one\n\xc3\xa9t\xc3\xa9\n\xe2\x84\252elvin KELVIN\n", "caf\xe9 one\n\xf0\x9f\x98 two\n",
     "xone\rtwo\n", "oo\noon 12\na.b(c\nf() {\n", "", "\n", "one two three four five six seven\n\n\n\n",
   };
 

@@ -189,13 +189,24 @@ test_edit (void)
     { "caf\xe9 a\n", "'old_text': 'a\\n', 'new_text': 'b\\n'", "caf\xe9 b\n", "\\xe9" },
     { "x\nx\n", "'old_text': 'x', 'new_text': 'y'", NULL, "2 times (line 1, 2)" },
     { "a\n\tb\n", "'old_text': 'a\\n  b', 'new_text': 'y'", NULL,
-      "other white space stands at line 1" },
+      "white space (blanks, tabs, indentation) stands at line 1" },
     { "z\nFoo Bar\n", "'old_text': 'foo bar', 'new_text': 'y'", NULL,
       "other upper and lower case stands at line 2" },
-    { "a\r\nb\nc\nd\n", "'old_text': 'a\\nb', 'new_text': 'y'", NULL,
+    { "a\r\nb\nc\nd\n", "'old_text': 'a\\nb\\nc', 'new_text': 'y'", NULL,
       "other line ends stands at line 1" },
+    { "a\r\nb\nc\nd\n", "'old_text': 'a\\nb', 'new_text': 'y\\nz'", "y\r\nz\nc\nd\n", "CRLF" },
+    { "a\r\nb\r\nc\nd\n", "'old_text': 'c\\nd', 'new_text': 'y\\nz'", "a\r\nb\r\ny\nz\n", "+z" },
+    { "say \xe2\x80\x9chi\xe2\x80\x9d\n", "'old_text': 'say \\\"hi\\\"', 'new_text': 'y'", NULL,
+      "quotation marks, dashes or special blanks stands at line 1" },
+    { "z\na\xc2\xa0" "b\n", "'old_text': 'a b', 'new_text': 'y'", NULL, "special blanks stands at line 2" },
+    { "puts (\"a\\n\");\n", "'old_text': 'puts (\\\"a\\n\\\");', 'new_text': 'y'", NULL, "" },
+    { "z\n\"a\"\n", "'old_text': '\\\\\\\"a\\\\\\\"', 'new_text': 'y'", NULL, "backslashes" },
+    { "one\ntwo\nthree\nfour\n", "'old_text': 'two\\nthree\\nfive', 'new_text': 'y'", NULL,
+      "line 4 of the file is \"four\"" },
+    { "int main (void)\n", "'old_text': 'int main (int argc)', 'new_text': 'y'", NULL,
+      "most like its first one is line 1: \"int main (void)\"" },
     { "z\nfirst line\nsecond\n", "'old_text': 'first line\\nother', 'new_text': 'y'", NULL,
-      "first line stands at line 2" },
+      "first line stands at line 2, but what follows is not the same: line 3 of the file is \"second\"" },
     { "one\ntwo\n", "'old_text': '     1\\tone\\n     2\\ttwo', 'new_text': 'y'", NULL,
       "line numbers in front" },
     { "one\n", "'old_text': 'absent', 'new_text': 'y'", NULL, "does not stand in it" },
@@ -241,7 +252,7 @@ test_list (void)
 void
 files_add_text_tests (void)
 {
-  g_test_add_func ("/files/A32/foreign-bytes", test_foreign_bytes);
+  g_test_add_func ("/files/A32/P11/foreign-bytes", test_foreign_bytes);
   g_test_add_func ("/files/A32/foreign-names", test_foreign_names);
   g_test_add_func ("/files/read", test_read);
   g_test_add_func ("/files/wrong-arguments", test_wrong_arguments);

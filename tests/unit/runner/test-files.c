@@ -12,6 +12,7 @@ main (int    argc,
   files_add_kind_tests ();
   files_add_bound_tests ();
   files_add_text_tests ();
+  files_add_change_tests ();
   files_add_search_tests ();
   return g_test_run ();
 }
