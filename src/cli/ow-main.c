@@ -43,6 +43,8 @@ static const struct
   { "sandbox", "delete", OW_FACE_VISITOR, ow_command_sandbox_delete, "delete one" },
   { "sandbox", "reap", OW_FACE_VISITOR, ow_command_sandbox_reap, "remove what killed runs left" },
   { "sandbox", "logs", OW_FACE_VISITOR, ow_command_sandbox_logs, "show what one logged" },
+  { "sandbox", "programs", OW_FACE_VISITOR, ow_command_sandbox_programs,
+    "share programs of yours with sandboxes" },
   { "sandbox", "allow", OW_FACE_VISITOR, ow_command_sandbox_allow,
     "let a session reach one more host" },
   { "audit", NULL, OW_FACE_VISITOR, ow_command_audit,

@@ -2,6 +2,7 @@
  * SPDX-FileCopyrightText: The OpenWorker authors */
 
 #include "config/ow-config-hosts.h"
+#include "config/ow-config-programs.h"
 #include "ow-config-change-private.h"
 
 #include <errno.h>
@@ -28,14 +29,14 @@
 /* How often another program may write in between. */
 #define TRIES        5
 
-typedef enum { ADD_MODEL, REMOVE_MODEL, SET_TEXT, ADD_TEXT } Kind;
+typedef enum { ADD_MODEL, REMOVE_MODEL, SET_TEXT, ADD_TEXT, REMOVE_PROGRAM } Kind;
 
 typedef struct {
   Kind                   kind;
   const char            *path;
   const OwModelSettings *settings;  /* ADD_MODEL */
   const char            *name;      /* a model's, or the key */
-  const char            *value;     /* SET_TEXT, ADD_TEXT */
+  const char            *value;     /* SET_TEXT, ADD_TEXT, REMOVE_PROGRAM */
 } Change;
 
 /* The file as it was read. */
@@ -152,6 +153,16 @@ check_change (const Change  *change,
       return FALSE;
     }
 
+  if (change->kind == REMOVE_PROGRAM)
+    {
+      if (ow_config_programs_find (before->config, change->value) >= 0)
+        return TRUE;
+      ow_error_setf (error, OW_ERROR_USAGE,
+                     "\"openworker sandbox programs\" shows those that are shared.",
+                     "%s is not shared by %s", change->value, change->path);
+      return FALSE;
+    }
+
   if (change->kind == REMOVE_MODEL && find_model (before, change->name) == before->n)
     ow_error_setf (error, OW_ERROR_USAGE, "\"openworker model list\" shows those that are there.",
                    "There is no model \"%.80s\" in %s", change->name, change->path);
@@ -188,6 +199,9 @@ make_content (const Change *change,
       return ow_config_edit_remove_model (old, before->toml, (guint) * leave);
     case ADD_TEXT:
       return ow_config_edit_add_text (old, before->toml, change->name, change->value);
+    case REMOVE_PROGRAM:
+      *leave = ow_config_programs_find (before->config, change->value);
+      return ow_config_edit_remove_text (old, before->toml, change->name, (guint) * leave);
     case SET_TEXT:
       break;
     }
@@ -244,7 +258,8 @@ is_the_change (const Change *change,
        strcmp (value, change->value) != 0))
     return FALSE;
 
-  return ow_config_toml_equals_but (before->toml, toml, is_text ? change->name : "models", leave,
+  return ow_config_toml_equals_but (before->toml, toml, is_text || change->kind == REMOVE_PROGRAM
+                                    ? change->name : "models", leave,
                                     new_leave);
 }
 
@@ -442,4 +457,31 @@ ow_config_add_extra_host (const char    *path,
   };
 
   return has_extra_host (path, host) || apply (&change, error);
+}
+
+gboolean
+ow_config_add_program (const char  *path,
+                       const char  *folder,
+                       GError     **error)
+{
+  g_autoptr (OwConfig) config = ow_config_load (path, NULL);
+  g_autofree char *text = ow_config_programs_write (folder);
+  const Change change = {
+    .kind = ADD_TEXT, .path = path, .name = OW_CONFIG_PROGRAMS, .value = text,
+  };
+
+  return (config != NULL && ow_config_programs_find (config, folder) >= 0) ||
+         apply (&change, error);
+}
+
+gboolean
+ow_config_remove_program (const char  *path,
+                          const char  *folder,
+                          GError     **error)
+{
+  const Change change = {
+    .kind = REMOVE_PROGRAM, .path = path, .name = OW_CONFIG_PROGRAMS, .value = folder,
+  };
+
+  return apply (&change, error);
 }

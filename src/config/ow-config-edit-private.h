@@ -40,4 +40,11 @@ GBytes *ow_config_edit_add_text     (GBytes                *text,
                                      const char            *key,
                                      const char            *value);
 
+/* Takes text @index out of a list of texts at the top level, with its comma, and with its line
+ * where nothing else stands there. */
+GBytes *ow_config_edit_remove_text  (GBytes                *text,
+                                     OwConfigToml          *toml,
+                                     const char            *key,
+                                     guint                  index);
+
 G_END_DECLS

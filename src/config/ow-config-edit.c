@@ -543,3 +543,100 @@ ow_config_edit_add_text (GBytes       *text,
 
   return edit_apply (edit);
 }
+
+/* Behind the text that begins at @at, in one of the four ways of writing one. */
+static gsize
+find_text_end (const OwConfigScan *scan,
+               gsize               at,
+               gsize               end)
+{
+  const char quote = scan->text[at];
+  const gboolean is_long = at + 2 < end && scan->text[at + 1] == quote &&
+                           scan->text[at + 2] == quote;
+  const gsize n = is_long ? 3 : 1;
+
+  for (gsize i = at + n; i + n <= end; i++)
+    {
+      gsize same = 0;
+
+      if (quote == '"' && scan->text[i] == '\\')
+        {
+          i++;
+          continue;
+        }
+      while (same < n && scan->text[i + same] == quote)
+        same++;
+      if (same == n)
+        return i + n;
+    }
+  return end;
+}
+
+/* Where text @index of the list that is open at @at begins; @end where it is not found. */
+static gsize
+find_text (const OwConfigScan *scan,
+           gsize               at,
+           gsize               end,
+           guint               index)
+{
+  while (at < end)
+    {
+      if (scan->text[at] == '#')
+        at = find_line_end (scan, at);
+      else if (strchr ("\"'", scan->text[at]) == NULL)
+        at++;
+      else if (index-- == 0)
+        return at;
+      else
+        at = find_text_end (scan, at, end);
+    }
+  return end;
+}
+
+/* Widens [@from, @to) to whole lines where nothing else is on them. */
+static void
+take_line (const OwConfigScan *scan,
+           gsize              *from,
+           gsize              *to)
+{
+  gsize begin = *from;
+  gsize end = skip_blanks (scan, *to);
+
+  while (begin > 0 && (scan->text[begin - 1] == ' ' || scan->text[begin - 1] == '\t'))
+    begin--;
+  if (begin > 0 && scan->text[begin - 1] == '\n' && end < scan->length && is_eol (scan, end))
+    {
+      *from = begin;
+      *to = end + strlen (scan->eol);
+    }
+  else
+    {
+      *to = end;
+    }
+}
+
+GBytes *
+ow_config_edit_remove_text (GBytes       *text,
+                            OwConfigToml *toml,
+                            const char   *key,
+                            guint         index)
+{
+  g_autoptr (Edit) edit = edit_new (text);
+  const OwConfigScan *scan = edit->scan;
+  OwConfigTomlRegion region;
+  gsize begin, end, from, to;
+
+  if (!ow_config_toml_get_region (toml, key, &region) ||
+      !ow_config_scan_find (edit->scan, &region, &begin, &end) || scan->text[begin] != '[')
+    return NULL;
+  from = find_text (scan, begin + 1, end, index);
+  if (from == end)
+    return NULL;
+  to = skip_blanks (scan, find_text_end (scan, from, end));
+  if (to < end && scan->text[to] == ',')
+    to++;
+  take_line (scan, &from, &to);
+  edit_splice (edit, from, to, g_strdup (""));
+
+  return edit_apply (edit);
+}

@@ -10,6 +10,7 @@ G_BEGIN_DECLS
 
 #define OW_CONFIG_MAX_BYTES  (1024 * 1024)
 #define OW_CONFIG_MAX_MODELS 256
+#define OW_CONFIG_PROGRAMS   "sandbox_programs"
 #define OW_CONFIG_NEXT       "Mend the file: until then sessions on this machine are refused."
 
 struct _OwConfig
@@ -20,6 +21,7 @@ struct _OwConfig
   OwNetworkProfile  profile;
   GPtrArray        *extra_hosts;  /* (owned) of OwHost */
   GPtrArray        *models;       /* (owned) of OwModelSettings */
+  GPtrArray        *programs;     /* (owned) of char: whole paths */
   gboolean          any_version;  /* of OpenShell */
   char             *cpu;          /* (owned) (nullable) */
   char             *memory;       /* (owned) (nullable) */
@@ -40,6 +42,16 @@ gboolean  ow_config_models_read (OwConfig      *self,
                                  OwConfigToml  *toml,
                                  const char    *path,
                                  GError       **error);
+
+gboolean  ow_config_programs_read (OwConfig      *self,
+                                   OwConfigToml  *toml,
+                                   const char    *path,
+                                   GError       **error);
+/* The place of the folder, a whole path, in the list; -1: it is not there. */
+int       ow_config_programs_find (OwConfig      *self,
+                                   const char    *folder);
+/* How the folder is written in the file. (transfer full) */
+char     *ow_config_programs_write (const char   *folder);
 
 gboolean  ow_config_openshell_read (OwConfig      *self,
                                     OwConfigToml  *toml,

@@ -35,6 +35,7 @@ ow_config_finalize (GObject *object)
 
   g_clear_pointer (&self->extra_hosts, g_ptr_array_unref);
   g_clear_pointer (&self->models, g_ptr_array_unref);
+  g_clear_pointer (&self->programs, g_ptr_array_unref);
   g_free (self->cpu);
   g_free (self->memory);
 
@@ -51,6 +52,7 @@ static void
 ow_config_init (OwConfig *self)
 {
   self->extra_hosts = g_ptr_array_new_with_free_func ((GDestroyNotify) ow_host_free);
+  self->programs = g_ptr_array_new_with_free_func (g_free);
   self->models = g_ptr_array_new_with_free_func ((GDestroyNotify) ow_model_settings_free);
 }
 
@@ -255,6 +257,7 @@ ow_config_parse (const char  *path,
   if (toml == NULL || !read_provider (self, toml, path, error) ||
       !read_profile (self, toml, path, error) || !read_hosts (self, toml, path, error) ||
       !ow_config_openshell_read (self, toml, path, error) ||
+      !ow_config_programs_read (self, toml, path, error) ||
       !ow_config_models_read (self, toml, path, error))
     return NULL;
 

@@ -35,6 +35,7 @@ static const struct
   { "machine", JSON_TRUE, "true or false" },
   { "model", JSON_STRING, "a text" },
   { "name", JSON_STRING, "a text" },
+  { "path", JSON_STRING, "a text" },
   { "preview", JSON_STRING, "a text" },
   { "provider", JSON_STRING, "a text" },
   { "proxy", JSON_STRING, "a text" },
@@ -45,9 +46,11 @@ static const struct
   { "request", JSON_STRING, "a text" },
   { "sandbox", JSON_STRING, "a text" },
   { "session", JSON_STRING, "a text" },
+  { "share", JSON_STRING, "a text" },
   { "task", JSON_STRING, "a text" },
   { "text", JSON_STRING, "a text" },
   { "turn", JSON_INTEGER, "a number" },
+  { "unshare", JSON_STRING, "a text" },
 };
 
 void

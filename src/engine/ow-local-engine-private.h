@@ -221,6 +221,11 @@ gboolean     ow_engine_up_finish              (OwLocalEngine       *self,
                                                GAsyncResult        *result,
                                                GError             **error);
 
+/* ow-engine-programs.c */
+void         ow_engine_programs_run           (OwLocalEngine       *self,
+                                               const json_t        *params,
+                                               GTask               *task);
+
 /* ow-engine-models.c */
 /* The models of the settings, as config.get has them. (new reference) */
 json_t      *ow_engine_models_describe        (OwConfig            *config);

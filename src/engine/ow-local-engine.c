@@ -355,6 +355,7 @@ static const struct
   { "sandbox.delete", ow_engine_sandboxes_delete, FALSE, { "sandbox" } },
   { "sandbox.list", ow_engine_sandboxes_list, TRUE, { "all" } },
   { "sandbox.logs", ow_engine_sandboxes_logs, TRUE, { "session", "from", "lines", "refused" } },
+  { "sandbox.programs", ow_engine_programs_run, FALSE, { "path", "share", "unshare" } },
   { "sandbox.reap", ow_engine_sandboxes_reap, FALSE, { NULL } },
   { "sandbox.show", ow_engine_sandboxes_show, TRUE, { "sandbox" } },
   { "sandbox.prove", sandbox_prove, FALSE, { "provider" } },

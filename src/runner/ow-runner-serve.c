@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "ow-runner-buffer-private.h"
 #include "ow-runner-command-private.h"
 #include "ow-runner-inner-private.h"
 #include "ow-runner-keep-private.h"
@@ -43,6 +44,7 @@ typedef struct {
   List        landlock_list;
   List        landlock_ro;
   List        landlock_rw;
+  List        paths;
   List        landlock_own; /* the server's, and no command's */
   const char *proxy_socket;
   uint16_t    proxy_port;
@@ -61,6 +63,7 @@ usage (const char *problem,
            "Usage: openworker-runner serve (--socket PATH | --stdio) --folder PATH…\n"
            "         [--folder-ro PATH]… [--landlock [--landlock-list PATH]…\n"
            "         [--landlock-ro PATH]… [--landlock-rw PATH]… [--landlock-own PATH]…]\n"
+           "         [--path PATH]…\n"
            "         [--home PATH] [--undo PATH] [--proxy-socket PATH --proxy-port N]\n"
            "         [--lease SECONDS] [--die-with-parent]\n",
            problem, word == NULL ? "" : ": ", word == NULL ? "" : word);
@@ -109,6 +112,8 @@ take_value (Options    *options,
     options->landlock_rw.items[options->landlock_rw.n++] = value;
   else if (strcmp (name, "--landlock-own") == 0)
     options->landlock_own.items[options->landlock_own.n++] = value;
+  else if (strcmp (name, "--path") == 0)
+    options->paths.items[options->paths.n++] = value;
   else if (strcmp (name, "--home") == 0)
     return *(options->home = value) == '/';
   else if (strcmp (name, "--undo") == 0)
@@ -138,9 +143,11 @@ parse_options (Options *options,
   options->landlock_ro.items = calloc (room, sizeof (char *));
   options->landlock_rw.items = calloc (room, sizeof (char *));
   options->landlock_own.items = calloc (room, sizeof (char *));
+  options->paths.items = calloc (room, sizeof (char *));
   if (options->folders.items == NULL || options->folder_ro == NULL
       || options->landlock_list.items == NULL || options->landlock_ro.items == NULL
-      || options->landlock_rw.items == NULL || options->landlock_own.items == NULL)
+      || options->landlock_rw.items == NULL || options->landlock_own.items == NULL
+      || options->paths.items == NULL)
     return 1;
   for (int i = 0; i < argc; i++)
     {
@@ -180,6 +187,7 @@ options_clear (Options *options)
   free (options->landlock_ro.items);
   free (options->landlock_rw.items);
   free (options->landlock_own.items);
+  free (options->paths.items);
 }
 
 static int
@@ -268,6 +276,27 @@ set_home (const char *home)
     }
   close (fd);
   return setenv ("HOME", home, 1) == 0;
+}
+
+/* As on the person's own machine: what a person has installed comes before the system's. */
+static bool
+set_path (const List *paths)
+{
+  const char *old = getenv ("PATH");
+  OwRunnerBuffer text;
+  char *path;
+  bool done;
+
+  if (paths->n == 0)
+    return true;
+  ow_runner_buffer_init (&text, OW_RUNNER_TEXT_MAX);
+  for (size_t i = 0; i < paths->n; i++)
+    ow_runner_buffer_printf (&text, "%s:", paths->items[i]);
+  ow_runner_buffer_printf (&text, "%s", old == NULL ? "/usr/local/bin:/usr/bin:/bin" : old);
+  path = ow_runner_buffer_steal (&text, NULL);
+  done = path != NULL && setenv ("PATH", path, 1) == 0;
+  free (path);
+  return done;
 }
 
 static bool
@@ -437,7 +466,7 @@ serve (const Options *options)
   if (runner.children == NULL || runner.forks == NULL || runner.drains == NULL
       || !make_instance (&runner))
     complain ("There is no memory or no descriptor to begin with.");
-  else if (open_roots (&runner, options) && set_home (options->home)
+  else if (open_roots (&runner, options) && set_home (options->home) && set_path (&options->paths)
            && open_keep (&runner, &keep, options))
     status = run (options, &runner);
   for (size_t i = 0; runner.roots.fds != NULL && i < runner.roots.n; i++)

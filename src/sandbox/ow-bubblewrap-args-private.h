@@ -31,6 +31,7 @@ typedef struct {
   int undo;           /* only where the plan has one */
   int run_dir;
   int runner;
+  const int *programs; /* one for each of the plan's, (nullable) without any */
   const int *folders; /* one for each of the plan's, in its order */
 } OwBubblewrapFds;
 

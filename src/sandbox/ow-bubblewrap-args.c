@@ -161,6 +161,12 @@ add_folders (GPtrArray              *out,
     }
 }
 
+static guint
+plan_programs (const OwSandboxPlan *plan)
+{
+  return plan->programs != NULL ? plan->programs->len : 0;
+}
+
 char **
 ow_bubblewrap_args_options (const OwBubblewrapArgs *args)
 {
@@ -174,6 +180,10 @@ ow_bubblewrap_args_options (const OwBubblewrapArgs *args)
       const OwFolder *first = g_ptr_array_index (args->plan->folders, 0);
 
       add_fd (out, "--bind-fd", args->fds.run_dir, OW_BUBBLEWRAP_RUN);
+      /* Before the folders: a session's own folder is never covered. */
+      for (guint i = 0; plan_programs (args->plan) > i; i++)
+        add_fd (out, "--ro-bind-fd", args->fds.programs[i],
+                ((const OwFolder *) args->plan->programs->pdata[i])->path);
       add_folders (out, args);
       add_fd (out, "--bind-fd", args->fds.home, args->plan->home);
       if (args->plan->undo != NULL)
@@ -232,6 +242,10 @@ add_serve (GPtrArray              *out,
        "--lease", LEASE, NULL);
   if (plan->undo != NULL)
     add (out, "--undo", plan->undo, NULL);
+  for (guint i = 0; i < plan_programs (plan); i++)
+    add (out, "--landlock-ro", ((const OwFolder *) plan->programs->pdata[i])->path, NULL);
+  for (guint i = 0; plan->bins != NULL && i < plan->bins->len; i++)
+    add (out, "--path", g_ptr_array_index (plan->bins, i), NULL);
 }
 
 char **

@@ -85,6 +85,7 @@ static gboolean
 hand_plan (OwBubblewrapLaunch *launch,
            OwBubblewrapArgs   *args,
            int                *folder_fds,
+           int                *program_fds,
            GError            **error)
 {
   const OwSandboxPlan *plan = args->plan;
@@ -100,6 +101,15 @@ hand_plan (OwBubblewrapLaunch *launch,
         return FALSE;
     }
   args->fds.folders = folder_fds;
+  for (guint i = 0; plan->programs != NULL && i < plan->programs->len; i++)
+    {
+      const OwFolder *folder = g_ptr_array_index (plan->programs, i);
+
+      program_fds[i] = ow_bubblewrap_launch_hand_place (launch, folder->fd, error);
+      if (program_fds[i] < 0)
+        return FALSE;
+    }
+  args->fds.programs = program_fds;
   return (args->fds.home = ow_bubblewrap_launch_hand_path (launch, plan->home, error)) >= 0 &&
          (plan->undo == NULL ||
           (args->fds.undo = ow_bubblewrap_launch_hand_path (launch, plan->undo, error)) >= 0) &&
@@ -134,6 +144,8 @@ ow_bubblewrap_prepare (const char          *program,
   gid_t gid = plan != NULL ? plan->gid : getegid ();
   g_autofree char *user = get_user_name (uid);
   g_autofree int *folder_fds = plan != NULL ? g_new0 (int, plan->folders->len) : NULL;
+  guint n_programs = plan != NULL && plan->programs != NULL ? plan->programs->len : 0;
+  g_autofree int *program_fds = g_new0 (int, n_programs + 1);
   g_autoptr (OwBubblewrapLaunch) launch = ow_bubblewrap_launch_new (uid, gid);
   g_autoptr (GBytes) packed = NULL;
   g_auto (GStrv) options = NULL;
@@ -146,7 +158,7 @@ ow_bubblewrap_prepare (const char          *program,
 
   args.n_links = read_links (links, targets);
   if (!hand_system (launch, &args, gid, error) ||
-      (serve && !hand_plan (launch, &args, folder_fds, error)))
+      (serve && !hand_plan (launch, &args, folder_fds, program_fds, error)))
     return NULL;
   options = make_options (&args);
   packed = ow_bubblewrap_args_pack (options);

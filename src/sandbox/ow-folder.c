@@ -109,14 +109,15 @@ check_access (const OwFolder *folder,
   return FALSE;
 }
 
-OwFolder *
-ow_folder_open (const char *text,
-                GError    **error)
+static OwFolder *
+open_path (const char *path,
+           gboolean    read_only,
+           GError    **error)
 {
   g_autoptr (OwFolder) folder = g_new0 (OwFolder, 1);
-  g_autofree char *path = split_text (text, &folder->read_only);
   struct stat st;
 
+  folder->read_only = read_only;
   folder->fd = -1;
   if (!check_name (path, error))
     return NULL;
@@ -150,8 +151,27 @@ ow_folder_open (const char *text,
   folder->gid = st.st_gid;
   if (!ow_folder_rules_check (folder, error) || !check_access (folder, error))
     return NULL;
-  ow_program_bar (folder->path);
   return g_steal_pointer (&folder);
+}
+
+OwFolder *
+ow_folder_open (const char *text,
+                GError    **error)
+{
+  gboolean read_only;
+  g_autofree char *path = split_text (text, &read_only);
+  OwFolder *folder = open_path (path, read_only, error);
+
+  if (folder != NULL)
+    ow_program_bar (folder->path);
+  return folder;
+}
+
+OwFolder *
+ow_folder_open_shared (const char *path,
+                       GError    **error)
+{
+  return open_path (path, TRUE, error);
 }
 
 gboolean

@@ -70,6 +70,18 @@ add_own (Proof      *proof,
   g_ptr_array_add (proof->own, own);
 }
 
+static void
+add_programs (Proof          *proof,
+              const OwFolder *folder)
+{
+  OwFolder *own = g_new0 (OwFolder, 1);
+
+  *own = *folder;
+  own->path = g_strdup (folder->path);
+  own->fd = fcntl (folder->fd, F_DUPFD_CLOEXEC, 3);
+  g_ptr_array_add (proof->own, own);
+}
+
 /* The name is random, so what stands under it is the proof's own. */
 static void
 proof_remove_file (Proof *proof)
@@ -429,6 +441,8 @@ ow_mount_proof_run_async (OwChannel           *channel,
     add_own (proof, plan->home);
   if (walled && plan->undo != NULL)
     add_own (proof, plan->undo);
+  for (guint i = 0; walled && plan->programs != NULL && i < plan->programs->len; i++)
+    add_programs (proof, g_ptr_array_index (plan->programs, i));
   g_task_set_task_data (task, proof, proof_free);
   ow_mount_proof_next (task);
 }

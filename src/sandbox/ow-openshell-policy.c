@@ -284,6 +284,14 @@ collect_paths (const OwSandboxPlan *plan,
         return FALSE;
       add_path (read_write, plan->undo);
     }
+  for (guint i = 0; plan->programs != NULL && i < plan->programs->len; i++)
+    {
+      const OwFolder *folder = g_ptr_array_index (plan->programs, i);
+
+      if (!ow_openshell_policy_check_path (folder->path, error))
+        return FALSE;
+      add_path (read_only, folder->path);
+    }
   for (guint i = 0; i < plan->folders->len; i++)
     {
       const OwFolder *folder = g_ptr_array_index (plan->folders, i);
@@ -300,7 +308,7 @@ collect_paths (const OwSandboxPlan *plan,
                  OW_OPENSHELL_POLICY_PATHS -
                  g_strv_length ((char **) ow_openshell_policy_read_only) -
                  g_strv_length ((char **) ow_openshell_policy_read_write) - 1 -
-                 (plan->undo != NULL));
+                 (plan->undo != NULL) - (plan->programs != NULL ? plan->programs->len : 0));
   return FALSE;
 }
 

@@ -63,6 +63,11 @@ ow_openshell_words_command (const OwSandboxPlan *plan)
     }
   if (plan->undo != NULL)
     g_strv_builder_add_many (command, "--undo", plan->undo, NULL);
+  for (guint i = 0; plan->programs != NULL && i < plan->programs->len; i++)
+    g_strv_builder_add_many (command, "--landlock-ro",
+                             ((const OwFolder *) plan->programs->pdata[i])->path, NULL);
+  for (guint i = 0; plan->bins != NULL && i < plan->bins->len; i++)
+    g_strv_builder_add_many (command, "--path", g_ptr_array_index (plan->bins, i), NULL);
   return g_strv_builder_end (command);
 }
 
@@ -99,6 +104,14 @@ ow_openshell_words_mounts (const OwSandboxPlan *plan,
   if (plan->undo != NULL)
     g_array_append_val (mounts, undo);
   g_array_append_val (mounts, runner);
+  for (guint i = 0; plan->programs != NULL && i < plan->programs->len; i++)
+    {
+      const OwFolder *folder = g_ptr_array_index (plan->programs, i);
+      OwOpenshellMount mount = { .source = folder->path, .target = folder->path,
+                                 .read_only = TRUE };
+
+      g_array_append_val (mounts, mount);
+    }
   /* A folder in a folder comes behind it, or it would be covered. */
   g_array_sort (mounts, compare_mounts);
   json = ow_openshell_mounts_to_json (driver, (const OwOpenshellMount *) mounts->data, mounts->len,
@@ -124,6 +137,8 @@ check_mountable (const OwSandboxPlan    *plan,
   if (plan->undo != NULL)
     g_ptr_array_add (paths, plan->undo);
   g_ptr_array_add (paths, plan->runner);
+  for (guint i = 0; plan->programs != NULL && i < plan->programs->len; i++)
+    g_ptr_array_add (paths, ((const OwFolder *) plan->programs->pdata[i])->path);
   for (guint i = 0; i < paths->len; i++)
     {
       const char *path = g_ptr_array_index (paths, i);

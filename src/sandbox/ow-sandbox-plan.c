@@ -15,7 +15,10 @@
 #include "base/ow-paths.h"
 #include "base/ow-random.h"
 #include "base/ow-state.h"
+#include "base/ow-text.h"
+#include "ow-mount-table-private.h"
 #include "ow-reaper-private.h"
+#include "sandbox/ow-programs.h"
 #include "sandbox/ow-registry.h"
 #include "sandbox/ow-undo-folder.h"
 
@@ -123,6 +126,78 @@ ow_sandbox_plan_new (const char *session,
   return g_steal_pointer (&plan);
 }
 
+/* A folder of the session keeps its own mode. */
+static gboolean
+is_in_session (const OwSandboxPlan *plan,
+               const char          *path)
+{
+  for (guint i = 0; i < plan->folders->len; i++)
+    {
+      const OwFolder *folder = g_ptr_array_index (plan->folders, i);
+
+      if (ow_path_contains (folder->path, path) || ow_path_contains (path, folder->path))
+        return TRUE;
+    }
+  return FALSE;
+}
+
+static gboolean
+is_shared (const OwSandboxPlan *plan,
+           const char          *path)
+{
+  for (guint i = 0; i < plan->programs->len; i++)
+    {
+      const OwFolder *folder = g_ptr_array_index (plan->programs, i);
+
+      if (ow_path_contains (folder->path, path))
+        return TRUE;
+    }
+  return FALSE;
+}
+
+static void
+take_folders (OwSandboxPlan *plan,
+              OwPrograms    *programs)
+{
+  while (programs->folders->len > 0)
+    {
+      OwFolder *folder = g_ptr_array_steal_index (programs->folders, 0);
+
+      if (is_shared (plan, folder->path))
+        ow_folder_free (folder);
+      else
+        g_ptr_array_add (plan->programs, folder);
+    }
+  for (guint i = 0; i < programs->bins->len; i++)
+    g_ptr_array_add (plan->bins, g_strdup (g_ptr_array_index (programs->bins, i)));
+}
+
+char *
+ow_sandbox_plan_take_programs (OwSandboxPlan *plan,
+                               GPtrArray     *programs)
+{
+  g_autoptr (GString) notice = g_string_new (NULL);
+
+  plan->programs = g_ptr_array_new_with_free_func ((GDestroyNotify) ow_folder_free);
+  plan->bins = g_ptr_array_new_with_free_func (g_free);
+  for (guint i = 0; i < programs->len; i++)
+    {
+      OwPrograms *one = g_ptr_array_index (programs, i);
+      const char *why = one->why;
+      g_autofree char *path = ow_text_visible (one->path);
+
+      for (guint j = 0; why == NULL && j < one->folders->len; j++)
+        if (is_in_session (plan, ((const OwFolder *) one->folders->pdata[j])->path))
+          why = "it lies in, or holds, a folder of the session";
+      if (why == NULL)
+        take_folders (plan, one);
+      else
+        g_string_append_printf (notice, "%sThe programs in %s are not shared with this session: "
+                                "%s.", notice->len > 0 ? " " : "", path, why);
+    }
+  return notice->len > 0 ? g_strdup (notice->str) : NULL;
+}
+
 /* What cannot be removed stays in the registry, for a later start to try again. */
 static void
 remove_made (OwSandboxPlan *plan)
@@ -154,6 +229,8 @@ ow_sandbox_plan_free (OwSandboxPlan *plan)
   g_free (plan->session);
   g_free (plan->home);
   g_free (plan->undo);
+  g_clear_pointer (&plan->programs, g_ptr_array_unref);
+  g_clear_pointer (&plan->bins, g_ptr_array_unref);
   g_free (plan->run_dir);
   g_free (plan->runner);
   g_free (plan->proxy);

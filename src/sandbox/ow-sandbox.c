@@ -6,11 +6,14 @@
 #include <stdlib.h>
 
 #include "base/ow-error.h"
+#include "base/ow-paths.h"
 #include "base/ow-source.h"
 #include "base/ow-state.h"
+#include "config/ow-config-programs.h"
 #include "ow-decision-private.h"
 #include "ow-mount-proof-private.h"
 #include "ow-sandbox-private.h"
+#include "sandbox/ow-programs.h"
 #include "sandbox/ow-reaper.h"
 #include "sandbox/ow-registry.h"
 
@@ -338,6 +341,56 @@ copy_hosts (GPtrArray *hosts)
   return copy;
 }
 
+/* @programs: (nullable) of OwPrograms. */
+static void
+ow_sandbox_raise (OwSandbox *self,
+                  GPtrArray *programs)
+{
+  GError *error = NULL;
+
+  self->plan = ow_sandbox_plan_new (self->session, g_steal_pointer (&self->folders),
+                                    copy_hosts (self->hosts), &error);
+  if (!ow_sandbox_go_on (self, error))
+    return;
+  ow_state_reach ("plan-made");
+  ow_sandbox_note_read_only (self);
+  if (programs != NULL && self->notice == NULL)
+    self->notice = ow_sandbox_plan_take_programs (self->plan, programs);
+  ow_state_reach ("wall-starting");
+  ow_sandbox_provider_start_async (self->provider, self->plan, self->cancellable,
+                                   ow_sandbox_raised, g_object_ref (self));
+}
+
+static void
+ow_sandbox_looked (GObject      *source,
+                   GAsyncResult *result,
+                   gpointer      user_data)
+{
+  g_autoptr (OwSandbox) self = user_data;
+  GError *error = NULL;
+  g_autoptr (GPtrArray) programs = ow_programs_look_finish (result, &error);
+
+  if (ow_sandbox_go_on (self, error))
+    ow_sandbox_raise (self, programs);
+}
+
+/* Each time anew: a login may have come to lie in a folder that was shared before. */
+static void
+ow_sandbox_look_for_programs (OwSandbox *self)
+{
+  g_autofree char *path = ow_paths_get_config_file ();
+  GError *error = NULL;
+  g_autoptr (OwConfig) config = ow_config_load (path, &error);
+
+  if (!ow_sandbox_go_on (self, error))
+    return;
+  if (ow_config_get_programs (config)->len == 0)
+    ow_sandbox_raise (self, NULL);
+  else
+    ow_programs_look_async (ow_config_get_programs (config), self->cancellable, ow_sandbox_looked,
+                            g_object_ref (self));
+}
+
 static void
 ow_sandbox_checked (GObject      *source,
                     GAsyncResult *result,
@@ -350,15 +403,10 @@ ow_sandbox_checked (GObject      *source,
   ow_sandbox_provider_check_finish (provider, result, &error);
   if (!ow_sandbox_go_on (self, error))
     return;
-  self->plan = ow_sandbox_plan_new (self->session, g_steal_pointer (&self->folders),
-                                    copy_hosts (self->hosts), &error);
-  if (!ow_sandbox_go_on (self, error))
-    return;
-  ow_state_reach ("plan-made");
-  ow_sandbox_note_read_only (self);
-  ow_state_reach ("wall-starting");
-  ow_sandbox_provider_start_async (provider, self->plan, self->cancellable,
-                                   ow_sandbox_raised, g_object_ref (self));
+  if (ow_level_is_walled (ow_sandbox_get_level (self)))
+    ow_sandbox_look_for_programs (self);
+  else
+    ow_sandbox_raise (self, NULL);
 }
 
 static void
@@ -497,6 +545,13 @@ OwLevel
 ow_sandbox_get_level (OwSandbox *self)
 {
   return ow_sandbox_provider_get_level (self->provider);
+}
+
+GPtrArray *
+ow_sandbox_get_bins (OwSandbox *self)
+{
+  return self->plan != NULL && self->plan->bins != NULL && self->plan->bins->len > 0
+         ? self->plan->bins : NULL;
 }
 
 const char *

@@ -6,6 +6,7 @@
 #include "base/ow-error.h"
 #include "base/ow-source.h"
 #include "base/ow-state.h"
+#include "base/ow-text.h"
 #include "ow-session-events-private.h"
 #include "ow-session-resume-private.h"
 
@@ -190,9 +191,24 @@ on_instructions_read (GObject      *source,
 char *
 ow_session_describe_environment (OwSession *self)
 {
-  return ow_agent_describe_environment (self->folders, self->level,
-                                        ow_json_get_string (self->beginning, "profile", NULL),
-                                        json_object_get (self->beginning, "hosts"));
+  GPtrArray *bins = ow_sandbox_get_bins (self->sandbox);
+  char *prompt = ow_agent_describe_environment (self->folders, self->level,
+                                                ow_json_get_string (self->beginning, "profile",
+                                                                    NULL),
+                                                json_object_get (self->beginning, "hosts"));
+  g_autofree char *before = bins != NULL ? prompt : NULL;
+  g_autoptr (GString) list = g_string_new (NULL);
+
+  for (guint i = 0; bins != NULL && i < bins->len; i++)
+    {
+      g_autofree char *path = ow_text_visible (g_ptr_array_index (bins, i));
+
+      g_string_append_printf (list, "- %s\n", path);
+    }
+  if (bins == NULL)
+    return prompt;
+  return g_strdup_printf ("%s\nPrograms of the person's that are shared with you, read-only, first "
+                          "on your PATH:\n%s", before, list->str);
 }
 
 static void

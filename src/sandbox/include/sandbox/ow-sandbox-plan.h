@@ -15,6 +15,8 @@ typedef struct {
   GPtrArray *hosts;       /* (owned) OwHost: the allow list */
   char      *home;        /* (owned) the private home on the host, 0700, owner uid:gid */
   char      *undo;        /* (owned) (nullable) what the file tools keep, the same; stays */
+  GPtrArray *programs;    /* (owned) (nullable) OwFolder: shared with programs, read-only */
+  GPtrArray *bins;        /* (owned) (nullable) char: of them, for the front of the PATH */
   char      *run_dir;     /* (owned) 0700 folder for the runner's and the proxy's sockets */
   char      *runner;      /* (owned) openworker-runner on the host */
   char      *proxy;       /* (owned) openworker-proxy on the host */
@@ -28,6 +30,9 @@ typedef struct {
  * are moved into the plan. */
 OwSandboxPlan *ow_sandbox_plan_new  (const char *session, GPtrArray *folders,
                                      GPtrArray *hosts, GError **error);
+/* Takes what can be shared of @programs (of OwPrograms), whose folders are moved into the plan.
+ * Returns: (transfer full) (nullable) what cannot be, in sentences. */
+char          *ow_sandbox_plan_take_programs (OwSandboxPlan *plan, GPtrArray *programs);
 /* Removes private home, run folder and registry entry, unless it is abandoned; never the undo
  * folder, which is the session's. */
 void           ow_sandbox_plan_free (OwSandboxPlan *plan);

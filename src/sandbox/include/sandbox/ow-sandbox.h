@@ -41,6 +41,8 @@ gboolean   ow_sandbox_is_busy      (OwSandbox *self);
 gboolean   ow_sandbox_take_alone   (OwSandbox *self, const char *call_id);
 void       ow_sandbox_give_back    (OwSandbox *self);
 OwLevel    ow_sandbox_get_level    (OwSandbox *self);
+/* Borrowed: the folders (char) with programs of the person's that are shared; NULL: none. */
+GPtrArray *ow_sandbox_get_bins     (OwSandbox *self);
 /* Borrowed: the id of the sandbox; NULL before there is one. */
 const char *ow_sandbox_get_id      (OwSandbox *self);
 /* Whether hosts can be added while it is up. */
