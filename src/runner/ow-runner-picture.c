@@ -14,6 +14,7 @@
 #include "ow-runner-buffer-private.h"
 #include "ow-runner-descent-private.h"
 #include "ow-runner-file-private.h"
+#include "ow-runner-keep-private.h"
 #include "ow-runner-path-private.h"
 
 #define CHUNK_BYTES 32768
@@ -225,11 +226,17 @@ compare_names (const void *one,
   return strcmp ((const char *) names + a->name, (const char *) names + b->name);
 }
 
-/* A folder of the session that lies in another one is looked at for itself, or not at all. */
+/* A folder of the session that lies in another one is looked at for itself, or not at all.
+ * The undo folder changes with what the tools change. */
 static bool
 is_root (const Walk        *self,
          const struct stat *status)
 {
+  struct stat keep;
+
+  if (self->roots->keep != NULL && fstat (self->roots->keep->fd, &keep) == 0 &&
+      keep.st_ino == status->st_ino && keep.st_dev == status->st_dev)
+    return true;
   for (size_t i = 0; i < self->roots->n; i++)
     {
       if (self->of_roots[i].st_ino == status->st_ino && self->of_roots[i].st_dev == status->st_dev)

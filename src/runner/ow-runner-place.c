@@ -13,11 +13,23 @@
 #include "ow-runner-args-private.h"
 #include "ow-runner-descent-private.h"
 #include "ow-runner-file-private.h"
+#include "ow-runner-keep-private.h"
 
 /* Links followed from the last component; the kernel's own limit. */
 #define MAX_LINKS 40
 /* Directories from a file up to its folder. */
 #define MAX_DEPTH 65536
+
+/* Where a folder of the session holds the undo folder, that is none of it. */
+static bool
+is_undo_folder (const OwRunnerRoots *roots,
+                const struct stat   *status)
+{
+  struct stat keep;
+
+  return roots->keep != NULL && fstat (roots->keep->fd, &keep) == 0 &&
+         keep.st_dev == status->st_dev && keep.st_ino == status->st_ino;
+}
 
 /* Goes up from a directory to the first folder of the session on the way, which is
  * the one whose rules hold there, by identity and not by name. False when there is
@@ -37,7 +49,7 @@ governing_folder (const OwRunnerRoots *roots,
       struct stat root;
       int up;
 
-      if (fstat (at, &here) < 0)
+      if (fstat (at, &here) < 0 || is_undo_folder (roots, &here))
         break;
       *read_only = false;
       for (size_t i = 0; i < roots->n; i++)

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ow-runner-keep-private.h"
 #include "ow-runner-path-private.h"
 #include "ow-runner-process-private.h"
 #include "ow-runner-watcher-private.h"
@@ -63,6 +64,8 @@ close_others (const OwRunnerRoots *roots)
     {
       unsigned int kept = ~0u;
 
+      if (roots->keep != NULL && (unsigned int) roots->keep->fd >= first)
+        kept = (unsigned int) roots->keep->fd;
       for (size_t i = 0; i < roots->n; i++)
         {
           unsigned int fd = (unsigned int) roots->fds[i];

@@ -108,6 +108,23 @@ test_what_is_looked_at (void)
 }
 
 static void
+test_undo_folder (void)
+{
+  Files *files = files_new ();
+  char error[OW_RUNNER_ERROR_SIZE];
+  OwRunnerPicture *before;
+
+  g_assert_cmpint (g_mkdir (files_path (files, "work/.undo"), 0700), ==, 0);
+  g_assert_true (ow_runner_keep_open (&files->keep, files_path (files, "work/.undo"), error));
+  files->roots.keep = &files->keep;
+  before = take (files);
+  files_put (files, "work/.undo/x", "1");
+  files_put (files, "work/a", "1");
+  assert_since (files, before, "+0:a ");
+  files_free (files);
+}
+
+static void
 test_type_changes (void)
 {
   Files *files = files_new ();
@@ -230,6 +247,7 @@ main (int    argc,
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/picture/what-changes", test_what_changes);
   g_test_add_func ("/picture/what-is-looked-at", test_what_is_looked_at);
+  g_test_add_func ("/picture/undo-folder", test_undo_folder);
   g_test_add_func ("/picture/type-changes", test_type_changes);
   g_test_add_func ("/picture/closed-folder", test_closed_folder);
   g_test_add_func ("/picture/bounds", test_bounds);

@@ -206,6 +206,29 @@ test_other_folders (void)
   undo_free (undo);
 }
 
+/* Where the undo folder lies in a folder of the session, no tool writes there. */
+static void
+test_undo_folder_in_a_folder (void)
+{
+  Files *files = files_new ();
+  char error[OW_RUNNER_ERROR_SIZE];
+  g_autofree char *hash = undo_hash ("one\n");
+  g_autofree char *kept = g_strconcat ("work/.undo/", hash, NULL);
+
+  g_assert_cmpint (g_mkdir (files_path (files, "work/.undo"), 0700), ==, 0);
+  g_assert_true (ow_runner_keep_open (&files->keep, files_path (files, "work/.undo"), error));
+  files->roots.keep = &files->keep;
+  files_put (files, "work/a", "one\n");
+  files_call (files, "write", "{'path':'a','content':'two'}");
+  files_assert_done (files);
+  files_call (files, "write", "{'path':'.undo/%s','content':'planted'}", hash);
+  files_assert_refused (files, "leads out");
+  files_call (files, "edit", "{'path':'.undo/%s','old_text':'one','new_text':'two'}", hash);
+  files_assert_refused (files, "leads out");
+  g_assert_true (g_file_test (files_path (files, "%s", kept), G_FILE_TEST_EXISTS));
+  files_free (files);
+}
+
 static void
 test_write_protected (void)
 {
@@ -374,6 +397,7 @@ undo_add_hostile_tests (void)
   g_test_add_func ("/undo/written-while-it-runs", test_written_while_it_runs);
   g_test_add_func ("/undo/special-file-in-place", test_special_file_in_place);
   g_test_add_func ("/undo/other-folders", test_other_folders);
+  g_test_add_func ("/undo/undo-folder-in-a-folder", test_undo_folder_in_a_folder);
   g_test_add_func ("/undo/write-protected", test_write_protected);
   g_test_add_func ("/undo/many", test_many);
 }
