@@ -99,15 +99,22 @@ class Hand:
     def __init__(self, account, openworker, wall, server):
         self.account, self.workspace, self.openworker = account, account.workspace, openworker
         self.wall, self.server = wall, server
-        self.process, self.middle, self.session, self.inside = None, None, None, set()
+        self.process, self.middle, self.session, self.walls = None, None, None, 0
 
     def begin(self, words):
         """Starts it, and stands in its stream before anything is said there."""
         self.process = self.account.popen(
             [self.openworker, *words], stdin=subprocess.DEVNULL,
-            env={"OPENWORKER_TEST_STATE": "wall-up:1", "OPENWORKER_SANDBOX_PATIENCE": round(scaled(4))},
+            env={"OPENWORKER_TEST_STATE": "wall-up", "OPENWORKER_SANDBOX_PATIENCE": round(scaled(4))},
             stdout=open(self.workspace.path / "out", "wb"), stderr=open(self.workspace.path / "err", "wb"))
-        self.wait(lambda: "state wall-up" in self.said() and stat_of(self.process.pid)[0] in "Tt", "the wall")
+        self.step_between()
+
+    def step_between(self):
+        """Into the stream of the wall that has just been raised; the program waits."""
+        self.walls += 1
+        self.wait(lambda: self.said().count("state wall-up") == self.walls
+                  and stat_of(self.process.pid)[0] in "Tt", "the wall")
+        self.close()
         self.middle = Middle(self.account, wait_until(self.socket, 20, "the runner's socket"))
 
     def go(self):

@@ -28,7 +28,7 @@ from typing import NamedTuple
 import pytest
 from conftest import _account, _clean, scaled, wait_until
 from losses import (COMMANDS, HARMLESS, LOSSES, MOMENTS, ON_ITS_WAY, START, TASKS, Hand, command,
-                    stat_of, wait_moment)
+                    is_output, stat_of, wait_moment)
 from model_server import ModelServer, calls
 from walls import RealOpenshell, make_wall
 
@@ -74,6 +74,9 @@ BY_EXEC = ("cut", "deaf", "attach", "stop", "suspend", "runner", "host")
 # Of a task in the background, and the call that waits for it.
 BY_TASKS = ("cut", "attach", "deaf", "suspend", "gateway", "runner", "wall", "host")
 ALWAYS = ("asked", "output")
+# Of the wall that is raised when the folders of a session are changed, and the first call in it.
+BY_FOLDERS = ("cut", "attach", "runner", "wall", "host", "gateway")
+AGAIN = (*START, "asked", "output")
 DRAWN = {"bubblewrap": 4, "openshell": 1, "direct": 3}
 ROWS = [f"{wall}-{what}" for wall, whats in TABLE.items() for what in whats]
 
@@ -82,7 +85,9 @@ def points_of(wall, what):
     return [*[Point(wall, moment, what) for moment in TABLE[wall][what]],
             *[Point(wall, moment, what, "exec") for moment in EXEC if what in BY_EXEC],
             *[Point(wall, moment, what, "tasks") for moment in TASKS
-              if what in BY_TASKS and wall != "direct"]]
+              if what in BY_TASKS and wall != "direct"],
+            *[Point(wall, moment, what, "folders") for moment in AGAIN
+              if what in BY_FOLDERS and wall != "direct"]]
 
 
 def drawn(wall, what):
@@ -380,6 +385,45 @@ def tasks_point(hand, point):
     check_nothing_left(hand)
 
 
+def change_folders(hand):
+    """While the first call runs, so that another wall is raised behind it."""
+    first = hand.middle.trap("down", is_output)
+    hand.go()
+    first.wait(60)
+    other = hand.account.mkdir(hand.workspace.path / "other")
+    [session] = json_of(hand, "sessions", "list")
+    [changed] = json_of(hand, "sessions", "folders", session["session"], "--add", str(other))
+    assert changed["pending"], changed
+    first.release()
+    hand.step_between()
+
+
+def folders_point(hand, point):
+    """What was done in the old wall stays done, whatever becomes of the new one."""
+    hand.run()
+    change_folders(hand)
+    link, trap = wait_moment(hand, MOMENTS[point.moment])
+    getattr(hand, f"do_{point.what}")(link)
+    trap.release()
+    status = hand.end()
+    events = events_of(hand)
+    ends = check_calls(hand, events)
+    outcomes = {number: event["outcome"] for number, event in ends.items()}
+    hand.notes += [f"status {status}", outcomes, *hand.said().strip().splitlines()[-1:]]
+    assert outcomes[1] == "ok", outcomes
+    if status == 0:
+        assert set(outcomes) == {1, 2} and point.what in HARMLESS, outcomes
+        assert outcomes[2] == "ok" or point.moment == "asked" and NEVER_GOT in results_told(hand)[-1]
+    else:
+        assert outcomes.get(2) != "ok" and (point.what not in HARMLESS or point.moment in START)
+        assert events[-1]["type"] == "session-ended", events[-1]
+        assert point.what == "host" or events[-1]["message"] in cause_of(hand)
+    hand.close()
+    if status != 0:
+        go_on(hand)
+    check_nothing_left(hand)
+
+
 def try_point(point, account, openworker, ids, said):
     """The point in a workspace of its own; @said grows by what is worth knowing of it."""
     real = point.wall == "openshell" and RealOpenshell.COMMAND
@@ -390,7 +434,8 @@ def try_point(point, account, openworker, ids, said):
             hand = Hand(account, openworker, made, server)
             hand.notes = said
             try:
-                {"exec": exec_point, "tasks": tasks_point, "run": run_point}[point.face](hand, point)
+                {"exec": exec_point, "tasks": tasks_point, "folders": folders_point,
+                 "run": run_point}[point.face](hand, point)
             finally:
                 if hand.process is not None and hand.process.poll() is None and stat_of(hand.process.pid)[0] in "Tt":
                     hand.process.send_signal(signal.SIGCONT)
