@@ -322,6 +322,26 @@ append_arguments (GString      *title,
   free (dump);
 }
 
+/* What a person has looked at, or taken back. FALSE: it is another call. */
+static gboolean
+append_review (GString      *title,
+               const char   *tool,
+               const json_t *arguments)
+{
+  size_t      n = json_array_size (json_object_get (arguments, "changes"));
+  const char *end = n == 1 ? "" : "s";
+
+  if (g_strcmp0 (tool, "changes") == 0)
+    g_string_append_printf (title, "a look at what was changed in %zu file%s", n, end);
+  else if (g_strcmp0 (tool, "undo") != 0)
+    return FALSE;
+  else if (ow_json_get_bool (arguments, "apply", FALSE))
+    g_string_append_printf (title, "undo of %zu change%s", n, end);
+  else
+    g_string_append_printf (title, "a look at the undo of %zu change%s", n, end);
+  return TRUE;
+}
+
 char *
 ow_event_words_call_title (const OwEvent *asked)
 {
@@ -336,7 +356,7 @@ ow_event_words_call_title (const OwEvent *asked)
       g_string_append (title, command);
       g_string_replace (title, "\n", " ↵ ", 0);
     }
-  else
+  else if (!append_review (title, tool, arguments))
     {
       g_string_append (title, tool != NULL ? tool : "?");
       append_arguments (title, arguments);

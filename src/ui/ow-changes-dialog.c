@@ -24,6 +24,7 @@ struct _OwChangesDialog
   GtkLabel   *skipped;
   OwDiffView *view;
   GtkButton  *undo;
+  GtkButton  *leave;
 };
 
 G_DEFINE_FINAL_TYPE (OwChangesDialog, ow_changes_dialog, ADW_TYPE_WINDOW)
@@ -181,6 +182,7 @@ ow_changes_dialog_class_init (OwChangesDialogClass *klass)
   gtk_widget_class_bind_template_child (widget_class, OwChangesDialog, skipped);
   gtk_widget_class_bind_template_child (widget_class, OwChangesDialog, view);
   gtk_widget_class_bind_template_child (widget_class, OwChangesDialog, undo);
+  gtk_widget_class_bind_template_child (widget_class, OwChangesDialog, leave);
   gtk_widget_class_bind_template_callback (widget_class, on_undo);
   gtk_widget_class_add_binding_action (widget_class, GDK_KEY_Escape, 0, "window.close", NULL);
 }
@@ -189,7 +191,6 @@ static void
 ow_changes_dialog_init (OwChangesDialog *self)
 {
   gtk_widget_init_template (GTK_WIDGET (self));
-  ow_mnemonic_name_buttons (GTK_WIDGET (self));
 }
 
 OwChangesDialog *
@@ -203,6 +204,9 @@ ow_changes_dialog_new (GtkWindow    *parent,
   g_autofree char *commands = describe_commands (result);
 
   gtk_window_set_title (GTK_WINDOW (self), undo ? _ ("Undo") : _ ("Changes"));
+  if (undo)
+    gtk_button_set_label (self->leave, _ ("_Cancel"));
+  ow_mnemonic_name_buttons (GTK_WIDGET (self));
   gtk_label_set_text (self->summary, summary);
   gtk_widget_set_visible (GTK_WIDGET (self->skipped), skipped != NULL);
   if (skipped != NULL)

@@ -14,6 +14,8 @@ gboolean ow_transcript_diff_is_one    (const char *tool);
 /* The lines of @item from @result: those of a hunk with their numbers, and nothing of the heads
  * around them. */
 void     ow_transcript_diff_set       (OwTranscriptItem *item, const char *result);
+/* TRUE: a person only looked at something, which has been shown elsewhere. */
+gboolean ow_transcript_diff_is_look   (const OwEvent *asked);
 /* TRUE: the call that @ended changed a file, and what it held before is kept. */
 gboolean ow_transcript_diff_can_undo  (const OwEvent *ended);
 /* TRUE: the undo did put back what the @i-th of the calls that it named had changed. */

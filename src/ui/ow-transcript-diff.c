@@ -119,6 +119,16 @@ ow_transcript_diff_set (OwTranscriptItem *item,
 }
 
 gboolean
+ow_transcript_diff_is_look (const OwEvent *asked)
+{
+  const char   *tool = ow_event_get_string (asked, "tool");
+  const json_t *arguments = json_object_get (ow_event_get_members (asked), "arguments");
+
+  return g_strcmp0 (tool, "changes") == 0 ||
+         (g_strcmp0 (tool, "undo") == 0 && !ow_json_get_bool (arguments, "apply", FALSE));
+}
+
+gboolean
 ow_transcript_diff_can_undo (const OwEvent *ended)
 {
   static const char * const tools[] = { "edit", "write", NULL };

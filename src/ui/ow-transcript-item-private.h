@@ -65,6 +65,7 @@ struct _OwTranscriptItem
   guint        added;       /* tool, diff: lines that came */
   guint        removed;     /* and went */
   OwUndoState  undo;        /* tool */
+  gboolean     look;        /* tool: what came of it is not shown in the card */
   gboolean     instructions; /* tool: the program itself reads the project's AGENTS.md */
 
   char        *ask;         /* (owned) (nullable) consent: its kind */

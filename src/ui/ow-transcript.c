@@ -246,6 +246,7 @@ need_call (OwTranscript *self,
   item->level = g_strdup (ow_event_get_string (event, "level"));
   item->diff = ow_transcript_diff_is_one (item->tool);
   item->instructions = g_strcmp0 (ow_event_get_string (event, "purpose"), "instructions") == 0;
+  item->look = ow_transcript_diff_is_look (event);
   item->title = ow_event_get_kind (event) == OW_EVENT_TOOL_ENDED
                 ? g_strdup (item->tool) : ow_event_words_call_title (event);
   g_hash_table_replace (self->calls, g_strdup (item->id), item);
@@ -335,7 +336,9 @@ end_call (OwTranscript *self,
   item->outcome = ow_words_outcome (ow_event_get_string (event, "outcome"),
                                     ow_event_get_int (event, "exit_status", 0),
                                     ow_event_get_int (event, "signal", 0));
-  if (item->diff)
+  if (item->look && item->outcome == NULL)
+    ow_lines_set (item->lines, "");
+  else if (item->diff)
     ow_transcript_diff_set (item, ow_event_get_string (event, "result"));
   else
     ow_lines_set (item->lines, ow_event_get_string (event, "result"));

@@ -31,7 +31,7 @@ def start(desktop, program, account, workspace, *answers):
 
 
 def menu(window, item):
-    window.click("Session menu", "toggle button")
+    window.press("Session menu", "push button")
     window.wait(item, "menu item")
     window.click(item, "menu item")
 
@@ -53,7 +53,7 @@ def test_edit_is_shown_and_taken_back(ordinary_user, desktop, workspace, openwor
     wait_text(window, "This is what undoing it does, in 1 file:")
     desktop.screenshot("preview")
     assert "ParseError" in (workspace.folder / "parser.py").read_text()
-    window.click("Close")
+    window.click("Cancel")
     window.gone("Differences", "text")
     assert "ParseError" in (workspace.folder / "parser.py").read_text()
     window.click("Undo", "push button", nth=0)
@@ -79,7 +79,7 @@ def test_changed_since_is_said(ordinary_user, desktop, workspace, openworker, op
     wait_text(window, "Nothing of it can be undone.")
     wait_text(window, "changed since")
     assert not window.has("Undo these changes", "push button")
-    window.click("Close")
+    window.click("Cancel")
     window.wait("Undo", "push button")
     assert (workspace.folder / "parser.py").read_text() == "mine\n"
     window.stop()
@@ -94,7 +94,7 @@ def test_changes_of_the_session_and_undo_of_its_last_turn(ordinary_user, desktop
     assert "+        raise ParseError(day)\n" in shown and "+new\n" in shown
     wait_text(window, "2 files changed by the agent’s file tools, +2 −1")
     desktop.screenshot("changes")
-    window.click("Close")
+    window.click("Done")
     window.gone("Differences", "text")
     menu(window, "Undo last turn…")
     diff(window)
@@ -107,9 +107,11 @@ def test_changes_of_the_session_and_undo_of_its_last_turn(ordinary_user, desktop
 def test_U02_S05_diff_that_is_hostile_does_not_stall(ordinary_user, desktop, workspace, openworker,
                                                      openworker_desktop):
     """A line of a megabyte, 100,000 lines, controls and markup: bounded, shown as text, and said to be cut."""
+    ordinary_user.write(workspace.folder / "long.txt", "x" * 1_000_000 + "y\n")
+    ordinary_user.write(workspace.folder / "many.txt", "line\n" * 100_000)
     window = start(desktop, openworker_desktop, ordinary_user, workspace,
-                   write("long.txt", "x" * 1_000_000 + "\n"),
-                   write("many.txt", "".join(f"line {n}\n" for n in range(100_000))),
+                   calls(("edit", {"path": "long.txt", "old_text": "y", "new_text": "z"})),
+                   calls(("edit", {"path": "many.txt", "old_text": "line", "new_text": "LINE", "replace_all": True})),
                    write("odd.txt", "<b>bold</b> \x1b[31mred\x1b[0m \u202eback\u202c\rover\n"))
     menu(window, "Changes…")
     begun = time.monotonic()
@@ -119,5 +121,5 @@ def test_U02_S05_diff_that_is_hostile_does_not_stall(ordinary_user, desktop, wor
     assert len(shown) < 1_000_000 and "\x1b" not in shown and "\u202e" not in shown
     desktop.screenshot("hostile")
     assert "left out" in shown
-    window.click("Close")
+    window.click("Done")
     window.stop()

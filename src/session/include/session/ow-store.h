@@ -29,3 +29,7 @@ OwEventList *ow_store_load   (OwStore *self, const char *session, GError **error
 /* Takes an ended session off the store (never off the record). One that runs, here or elsewhere:
  * OW_ERROR_REFUSED; an unknown id: OW_ERROR_USAGE. */
 gboolean     ow_store_delete (OwStore *self, const char *session, GError **error);
+/* Removes what sessions that are in the store no more had kept for undo: of those only that no
+ * sandbox is there for, and that nobody touched for a day. What cannot be told apart, and what is
+ * not ours, stays. Called at each start. */
+void         ow_store_remove_leftovers (OwStore *self);
