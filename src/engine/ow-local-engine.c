@@ -155,6 +155,7 @@ ow_local_engine_open_records (OwLocalEngine  *self,
   if (!ow_registry_reap (NULL, error) ||
       !ow_store_close_interrupted (store, audit, error))
     return FALSE;
+  ow_store_remove_leftovers (store);
 
   self->store = g_steal_pointer (&store);
   self->audit = g_steal_pointer (&audit);
