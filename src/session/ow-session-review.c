@@ -86,7 +86,7 @@ describe_undo (const OwSessionReview *review)
       g_string_free (line, TRUE);
       return NULL;
     }
-  g_string_prepend (line, "The person undid changes of yours.");
+  g_string_prepend (line, "The person undid changes.");
   g_string_append (line, ". Read such a file again before you change it.");
   return g_string_free (line, FALSE);
 }

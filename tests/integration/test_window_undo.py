@@ -64,7 +64,7 @@ def test_edit_is_shown_and_taken_back(ordinary_user, desktop, workspace, openwor
     assert (workspace.folder / "parser.py").read_text() == PARSER
     assert (workspace.folder / "new.txt").exists()
     wait_event(ordinary_user, openworker, session, type="tool-started", tool="undo", approval="person", nth=2)
-    wait_text(window, "The person undid changes of yours.")
+    wait_text(window, "The person undid changes.")
     # The other one is offered still.
     assert window.has("Undo", "push button")
     window.stop()
