@@ -24,11 +24,26 @@ void             ow_runner_drains_free        (OwRunnerDrains     *self);
 void             ow_runner_drains_add         (OwRunnerDrains     *self,
                                                int                 fd);
 
+/* For whom the middle of a flood need not be looked at. @may: whether what comes now may be passed
+ * over; @skipped: so many bytes were. What is kept of the end comes through OwRunnerCaptureFunc. */
+typedef struct {
+  bool (*may)(void    *user_data);
+  void (*skipped)(size_t   length,
+                  void    *user_data);
+} OwRunnerCaptureSkip;
+
+/* At least this much of the end is kept. */
+#define OW_RUNNER_CAPTURE_TAIL (512u * 1024u)
+
 /* NULL with errno when there are no descriptors. */
 OwRunnerCapture *ow_runner_capture_new        (OwRunnerLoop       *loop,
                                                OwRunnerDrains     *drains,
                                                OwRunnerCaptureFunc func,
                                                void               *user_data);
+
+/* @skip (static) is asked with the user data of the function. */
+void             ow_runner_capture_set_skip   (OwRunnerCapture           *self,
+                                               const OwRunnerCaptureSkip *skip);
 
 /* The writing end, owned by the capture. */
 int              ow_runner_capture_get_fd     (OwRunnerCapture    *self,

@@ -11,6 +11,11 @@
 #include <unistd.h>
 
 #define PIPE_SIZE        (256 * 1024)
+/* The tail's pipe, the most that is put into it (what is in pieces takes more room than its bytes),
+ * and how much has to wait before anything is passed over. */
+#define TAIL_PIPE_SIZE   (1024 * 1024)
+#define TAIL_MOST        (960u * 1024u)
+#define SKIP_FROM        (16 * 1024)
 #define MAX_DRAINS       128
 #define DRAIN_PAUSE_MS   50
 #define DRAIN_ROUND_SIZE (64 * 1024)
@@ -46,6 +51,11 @@ struct _OwRunnerCapture {
   void               *user_data;
   Pipe                pipes[2];
   bool                paused;
+  const OwRunnerCaptureSkip *skip; /* (nullable) */
+  int                 tail_fds[2]; /* what was passed over last, unread; -1: not opened */
+  int                 null_fd;
+  Pipe               *tail_of;     /* (nullable) whose it is */
+  size_t              tail_length;
   char                buffer[64 * 1024];
 };
 
@@ -175,14 +185,108 @@ ow_runner_capture_set_paused (OwRunnerCapture *self,
     }
 }
 
+/* --- floods --- */
+
+/* A flood is moved and not copied: its pages go from the pipe to a second one, which holds the end
+ * of what came, and from there to nowhere. */
+
+void
+ow_runner_capture_set_skip (OwRunnerCapture           *self,
+                            const OwRunnerCaptureSkip *skip)
+{
+  self->skip = skip;
+}
+
+static bool
+open_tail (OwRunnerCapture *self)
+{
+  if (self->null_fd >= 0)
+    return true;
+  self->null_fd = open ("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (self->null_fd >= 0 && pipe2 (self->tail_fds, O_CLOEXEC | O_NONBLOCK) == 0
+      && fcntl (self->tail_fds[1], F_SETPIPE_SZ, TAIL_PIPE_SIZE) >= TAIL_PIPE_SIZE)
+    return true;
+  /* Such a pipe is not to be had here: everything is read. */
+  self->skip = NULL;
+  return false;
+}
+
+/* Gives what the tail holds to the function, as if it came now. */
+static void
+read_tail (OwRunnerCapture *self)
+{
+  Pipe *pipe = self->tail_of;
+
+  self->tail_of = NULL;
+  while (self->tail_length > 0)
+    {
+      ssize_t got = read (self->tail_fds[0], self->buffer, sizeof self->buffer);
+
+      if (got < 0 && errno == EINTR)
+        continue;
+      if (got <= 0)
+        break;
+      self->tail_length -= (size_t) got;
+      self->func (pipe->stream, self->buffer, (size_t) got, self->user_data);
+    }
+}
+
+/* Makes room for @wanted bytes by throwing away the oldest, and never what has to be kept. */
+static void
+shorten_tail (OwRunnerCapture *self,
+              size_t           wanted)
+{
+  while (self->tail_length + wanted > TAIL_MOST && self->tail_length > OW_RUNNER_CAPTURE_TAIL)
+    {
+      ssize_t gone = splice (self->tail_fds[0], NULL, self->null_fd, NULL,
+                             self->tail_length - OW_RUNNER_CAPTURE_TAIL, SPLICE_F_NONBLOCK);
+
+      if (gone <= 0)
+        break;
+      self->tail_length -= (size_t) gone;
+      self->skip->skipped ((size_t) gone, self->user_data);
+    }
+}
+
+/* Returns whether it took what is in the pipe now, or a part of it. */
+static bool
+pass_over (Pipe *pipe)
+{
+  OwRunnerCapture *self = pipe->capture;
+  int waiting = 0;
+  ssize_t moved;
+
+  if (self->skip == NULL || ioctl (pipe->read_fd, FIONREAD, &waiting) < 0
+      || waiting < (self->tail_of == NULL ? SKIP_FROM : 1)
+      || (self->tail_of != NULL && self->tail_of != pipe)
+      || !self->skip->may (self->user_data) || !open_tail (self))
+    return false;
+  if (waiting > PIPE_SIZE)
+    waiting = PIPE_SIZE;
+  shorten_tail (self, (size_t) waiting);
+  moved = splice (pipe->read_fd, NULL, self->tail_fds[1], NULL, (size_t) waiting,
+                  SPLICE_F_NONBLOCK);
+  /* Many small pieces fill it before its bytes do. */
+  if (moved <= 0)
+    return false;
+  self->tail_of = pipe;
+  self->tail_length += (size_t) moved;
+  return true;
+}
+
 static void
 on_pipe_ready (uint32_t events,
                void    *user_data)
 {
   Pipe *pipe = user_data;
   OwRunnerCapture *self = pipe->capture;
-  ssize_t got = read (pipe->read_fd, self->buffer, sizeof self->buffer);
+  ssize_t got;
 
+  if (pass_over (pipe))
+    return;
+  if (self->tail_of != NULL)
+    read_tail (self);
+  got = read (pipe->read_fd, self->buffer, sizeof self->buffer);
   if (got > 0)
     self->func (pipe->stream, self->buffer, (size_t) got, self->user_data);
   else if (got == 0 || (errno != EAGAIN && errno != EINTR))
@@ -200,7 +304,7 @@ ow_runner_capture_new (OwRunnerLoop       *loop,
   if (self == NULL)
     return NULL;
   *self = (OwRunnerCapture) { .loop = loop, .drains = drains, .func = func,
-                              .user_data = user_data };
+                              .user_data = user_data, .tail_fds = { -1, -1 }, .null_fd = -1 };
   for (int i = 0; i < 2; i++)
     {
       const Pipe closed = { .capture = self, .stream = (OwRunnerStream) i, .read_fd = -1,
@@ -274,6 +378,15 @@ void
 ow_runner_capture_finish (OwRunnerCapture *self)
 {
   ow_runner_capture_close_fds (self);
+  if (self->tail_of != NULL)
+    read_tail (self);
+  for (int i = 0; i < 2; i++)
+    {
+      if (self->tail_fds[i] >= 0)
+        close (self->tail_fds[i]);
+    }
+  if (self->null_fd >= 0)
+    close (self->null_fd);
   for (int i = 0; i < 2; i++)
     {
       Pipe *pipe = &self->pipes[i];

@@ -263,6 +263,8 @@ ow_runner_output_skip (OwRunnerOutput *self,
                        uint64_t        length)
 {
   self->bytes += length;
+  if (self->live)
+    self->dropped += length;
 }
 
 size_t

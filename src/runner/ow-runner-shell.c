@@ -580,6 +580,8 @@ try_start (OwRunnerShell *self)
 
   self->capture = ow_runner_capture_new (self->runner->loop, self->runner->drains, on_output,
                                          command->task);
+  if (self->capture != NULL)
+    ow_runner_capture_set_skip (self->capture, &ow_runner_task_skip);
   if (self->capture == NULL)
     {
       refuse_first (self, "No pipes could be made for the command", errno);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "ow-runner-calls-private.h"
+#include "ow-runner-capture-private.h"
 #include "ow-runner-client-private.h"
 #include "ow-runner-loop-private.h"
 #include "ow-runner-output-private.h"
@@ -32,6 +33,9 @@ struct _OwRunnerTask {
   bool            lossless;  /* output is neither paced nor dropped: @flow is there */
   OwRunnerTimer   pace;
   int64_t         sent_at;   /* of the last output message */
+  int64_t         looked_at; /* how much there was */
+  uint64_t        looked_of; /* that */
+  bool            flood;     /* more comes than anybody reads */
   void          (*cancel) (void *job);
   void          (*flow) (void *job, bool paused); /* stops and restarts the reading */
   void           *job;
@@ -70,6 +74,10 @@ void          ow_runner_task_output  (OwRunnerTask   *task,
                                       OwRunnerStream  stream,
                                       const char     *data,
                                       size_t          length);
+
+/* What lets a capture pass over a flood of the task, which is its user data: nobody waits for more
+ * of it, and of its result only the end is missing. */
+extern const OwRunnerCaptureSkip ow_runner_task_skip;
 
 /* Steals @result, a tools/call result. */
 void          ow_runner_task_finish  (OwRunnerTask   *task,

@@ -14,6 +14,11 @@
 /* 20 a second, and at the end of a call whatever waits (at most ten): together the 30
  * that the protocol allows. */
 #define PACE_MS        50
+/* Bytes a millisecond from which on it is a flood, the time between its messages, and how often it
+ * is looked whether it still is one. */
+#define FLOOD_A_MS     (4u * 1024u)
+#define FLOOD_PACE_MS  5000
+#define LOOK_MS        200
 #define CLIENT_WAITING (256u * 1024u)
 /* A lossless call is read until this much waits. Below its own limit stay: this, one more
  * round of reading, and what its pipes hold when it ends. */
@@ -45,6 +50,28 @@ send_output (OwRunnerTask          *task,
   task->sent_at = ow_runner_loop_now ();
 }
 
+/* Whether so much comes now that nobody can read it: then few messages are sent, or they would be
+ * most of what the link carries. */
+static void
+look_for_flood (OwRunnerTask *task)
+{
+  int64_t now = ow_runner_loop_now ();
+  uint64_t bytes = ow_runner_output_get_bytes (task->output);
+  int64_t passed = now - task->looked_at;
+
+  if (passed < PACE_MS)
+    return;
+  task->flood = task->looked_at > 0 && bytes - task->looked_of > FLOOD_A_MS * (uint64_t) passed;
+  task->looked_at = now;
+  task->looked_of = bytes;
+}
+
+static int64_t
+pace_of (const OwRunnerTask *task)
+{
+  return task->lossless ? LOSSLESS_PACE_MS : task->flood ? FLOOD_PACE_MS : PACE_MS;
+}
+
 /* Reading goes on only while what waits is little. */
 static void
 adapt_flow (OwRunnerTask *task)
@@ -60,14 +87,15 @@ send_waiting (OwRunnerTask *task,
   OwRunnerTasks *tasks = task->tasks;
   OwRunnerMessage message;
   int64_t since = ow_runner_loop_now () - task->sent_at;
-  int64_t pace = task->lossless ? LOSSLESS_PACE_MS : PACE_MS;
+  int64_t pace = pace_of (task);
 
   if (!task->named)
     return;
   if (!last && !task->lossless && since < pace)
     {
       if (!task->pace.armed && ow_runner_output_has_waiting (task->output))
-        ow_runner_loop_start_timer (task->tasks->loop, &task->pace, pace - since);
+        ow_runner_loop_start_timer (task->tasks->loop, &task->pace,
+                                    pace - since < LOOK_MS ? pace - since : LOOK_MS);
       return;
     }
   if (tasks->client == NULL || !ow_runner_client_is_active (tasks->client)
@@ -86,12 +114,13 @@ send_waiting (OwRunnerTask *task,
         break;
     }
   if (!last && ow_runner_output_has_waiting (task->output))
-    ow_runner_loop_start_timer (task->tasks->loop, &task->pace, pace);
+    ow_runner_loop_start_timer (task->tasks->loop, &task->pace, pace < LOOK_MS ? pace : LOOK_MS);
 }
 
 static void
 on_pace (void *user_data)
 {
+  look_for_flood (user_data);
   send_waiting (user_data, false);
   adapt_flow (user_data);
 }
@@ -107,6 +136,26 @@ ow_runner_task_output (OwRunnerTask   *task,
     send_waiting (task, false);
   adapt_flow (task);
 }
+
+static bool
+may_skip (void *user_data)
+{
+  const OwRunnerTask *task = user_data;
+
+  return !task->lossless && ow_runner_output_is_full (task->output)
+         && (!task->named || task->pace.armed);
+}
+
+static void
+on_skipped (size_t length,
+            void  *user_data)
+{
+  OwRunnerTask *task = user_data;
+
+  ow_runner_output_skip (task->output, length);
+}
+
+const OwRunnerCaptureSkip ow_runner_task_skip = { .may = may_skip, .skipped = on_skipped };
 
 void
 ow_runner_tasks_answer (OwRunnerTasks *self,

@@ -15,7 +15,7 @@ import time
 import pytest
 
 from conftest import scaled, wait_until
-from runner_client import Client
+from runner_client import Client, Shell
 
 MIB = 1024 * 1024
 
@@ -579,6 +579,54 @@ def test_flood_is_cheap(serve, command):
     assert peak[0] - before < 24 * MIB
     assert len(done.text.encode()) <= MIB
     assert "not shown while it ran" in done.last_line
+
+
+def bytes_of_count(last):
+    """What `seq @last` writes."""
+    return sum((min(last, 10**digits - 1) - 10**(digits - 1) + 1) * (digits + 1)
+               for digits in range(1, len(str(last)) + 1))
+
+
+@pytest.mark.parametrize("command, last", [
+    ("seq 20000000", 20_000_000), ("seq 6000000; seq 6000001 12000000 >&2", 12_000_000),
+    # Little pieces in the end.
+    ("seq 8000000; for i in $(seq 8000001 8003000); do echo $i; done", 8_003_000)])
+def test_end_of_a_flood_is_whole(serve, command, last):
+    """What was passed over stands in the middle and is counted; nothing is missing behind it."""
+    done = serve().shell(command, "c", timeout=120)
+    begin, cut, end = re.split(r"\n\[(\d+) bytes left out here\]\n", done.output)
+    numbers = [int(line) for line in end.split()[1:]]
+    assert len(numbers) > 20_000 and numbers == list(range(last - len(numbers) + 1, last + 1))
+    lines = begin.split()[:-1]
+    assert len(lines) > 20_000 and lines == [str(number + 1) for number in range(len(lines))]
+    assert done.bytes == bytes_of_count(last)
+    assert len(begin) + len(end) + int(cut) == done.bytes and done.cut == int(cut)
+
+
+def test_flood_is_little_on_the_way_and_the_view_follows_its_end(serve):
+    """Megabytes a second are shown as a few messages, and what comes after them at once."""
+    client = serve()
+    begun = time.monotonic()
+    done = client.shell("yes | head -c 1000000000; echo; echo after; sleep 4", "c", timeout=180)
+    outputs = client.outputs("c")
+    took = outputs[-1][0] - begun
+    assert done.bytes > 1_000_000_000
+    assert sum(len(data) for _, _, data, _ in outputs) < MIB + 32768 * took
+    seen = next(when for when, _, data, _ in outputs if data.endswith(b"after\n"))
+    assert done.duration_ms / 1000 - (seen - begun) > 4 - scaled(2.5)
+
+
+def test_cancel_in_a_flood_ends_it(serve):
+    client = serve()
+    request = client.start_call("shell", {"command": "sh -c 'echo $$; exec yes'"}, "c")
+    wait_until(lambda: len(client.outputs("c")) > 2, what="the flood")
+    pid = int(client.outputs("c")[0][2].split()[0])
+    begun = time.monotonic()
+    client.send({"method": "notifications/cancelled", "params": {"requestId": request}})
+    done = Shell(client.reply(request)["result"])
+    assert time.monotonic() - begun < scaled(2) and done.cancelled
+    wait_until(lambda: not os.path.exists(f"/proc/{pid}"), 2, what="the end of the writer")
+    assert resident(client.process.pid) < 24 * MIB
 
 
 def test_slow_reader_does_not_stop_the_work(listening):

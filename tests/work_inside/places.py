@@ -150,13 +150,12 @@ class Place:
                                  for name in ("CONFIG", "DATA", "STATE", "CACHE")}}
 
     def _reached(self):
-        """The hosts that the proxy let through."""
-        found = set()
-        for path in self.account.workspace.state.rglob("*"):
-            if path.is_file():
-                found |= set(re.findall(r'"decision":"allow","host":"([^"]+)"',
-                                        path.read_text(errors="replace")))
-        return sorted(found)
+        """The hosts that the wall let through, as the record of the program has them."""
+        record = self.account.workspace.state / "audit.jsonl"
+        lines = record.read_text().splitlines() if record.exists() else []
+        events = [json.loads(line).get("event", {}) for line in lines]
+        return sorted({event["host"] for event in events
+                       if event.get("type") == "host-decision" and event["decision"] == "allow"})
 
     def run(self, project, archive):
         """Runs @project here from its start."""

@@ -108,7 +108,15 @@ def _debian(name, version, place):
     return kept
 
 
-FETCHERS = {"python": _python, "npm": _npm, "go": _go, "rust": _rust, "debian": _debian}
+def _folder(name, version, place):
+    """A directory of this machine, for the suite's own tests and for trying a project out."""
+    kept = place / "folder.tar"
+    with tarfile.open(kept, "w") as archive:
+        archive.add(name, arcname=Path(name).name)
+    return kept
+
+
+FETCHERS = {"folder": _folder, "python": _python, "npm": _npm, "go": _go, "rust": _rust, "debian": _debian}
 
 
 def fetch(kind, name, version):
@@ -116,7 +124,8 @@ def fetch(kind, name, version):
     CACHE.mkdir(parents=True, exist_ok=True)
     stem = re.sub(r"[^\w.-]", "_", f"{kind}-{name}-{version}")
     for kept in CACHE.glob(stem + ".*"):
-        return kept
+        if kind != "folder":
+            return kept
     with tempfile.TemporaryDirectory(dir=CACHE, prefix="fetch-") as place:
         got = FETCHERS[kind](name, version, Path(place))
         kept = CACHE / (stem + (".zip" if got.suffix == ".zip" else ".tar"))
