@@ -22,8 +22,9 @@ static const char * const etc_files[] = {
   "/etc/inputrc", "/etc/fonts", "/etc/perl", "/etc/python3",
   /* Without these a program that /usr holds says that it is not set up. */
   "/etc/manpath.config", "/etc/groff", "/etc/shells", "/etc/login.defs", "/etc/host.conf",
-  "/etc/gai.conf", "/etc/networks", "/etc/rpc", "/etc/ethertypes", "/etc/terminfo", "/etc/locale.alias",
-  "/etc/mailcap", "/etc/lsb-release", "/etc/redhat-release", "/etc/ImageMagick-6", "/etc/xml",
+  "/etc/gai.conf", "/etc/networks", "/etc/rpc", "/etc/ethertypes", "/etc/terminfo",
+  "/etc/locale.alias", "/etc/mailcap", "/etc/lsb-release", "/etc/redhat-release",
+  "/etc/ImageMagick-6", "/etc/xml",
   "/etc/sgml", "/etc/dpkg", "/etc/chromium.d", "/etc/ghostscript", "/etc/texmf", "/etc/vulkan",
   "/etc/OpenCL", "/etc/maven/m2.conf", "/etc/java", "/etc/java-8-openjdk",
   "/etc/java-11-openjdk", "/etc/java-17-openjdk", "/etc/java-21-openjdk", "/etc/java-25-openjdk",

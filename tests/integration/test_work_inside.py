@@ -62,7 +62,7 @@ def test_what_is_said_of_a_project(tmp_path, programs, name):
     ("cargo", "test result: ok. 5 passed; 0 failed; 1 ignored; 0 measured\n"
      "test result: FAILED. 2 passed; 3 failed; 0 ignored; 0 measured", (7, 3, 1)),
     ("go", "=== RUN a\n--- PASS: a (0.00s)\n    --- FAIL: a/b (0.00s)\n--- SKIP: c (0.00s)\nok x", (1, 1, 1)),
-    ("tap", "ok 1 - a\n    not ok 1 - inner\nnot ok 2 - b\nok 3 - c # SKIP no\nnot ok 4 - d # TODO", (1, 1, 2)),
+    ("tap", "ok 1 - a\n    not ok 1 - inner\nnot ok 2 - b\nok 3 - c # SKIP no\nnot ok 4 - d # skip", (1, 1, 2)),
     ("ctest", "97% tests passed, 2 tests failed out of 66", (64, 2, 0)),
     ("node", "# tests 9\n# pass 7\n# fail 1\n# skipped 1", (7, 1, 1)),
     ("automake", "# TOTAL: 9\n# PASS:  5\n# SKIP:  1\n# XFAIL: 1\n# FAIL:  1\n# XPASS: 0\n# ERROR: 1", (5, 2, 2)),
