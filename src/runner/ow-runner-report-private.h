@@ -20,6 +20,7 @@ typedef struct {
   bool        cancelled;
   bool        is_shell;
   bool        shell_restarted;
+  bool        began_anew;      /* it ran in a new one, since the last had ended by itself */
   bool        state_kept;      /* variables and functions went over to the new shell */
   json_t     *leftovers;       /* (owned) array, stolen by ow_runner_report_result() */
 } OwRunnerReport;

@@ -100,6 +100,9 @@ make_last_line (Line                 *line,
     line_add (line, ", timed out after %d s and was stopped", self->timeout_s);
   if (self->cancelled)
     line_add (line, ", cancelled");
+  if (self->began_anew)
+    line_add (line, ", the shell had ended before this: it ran in a new one without its variables "
+              "and functions");
   if (self->shell_restarted && self->state_kept)
     line_add (line, ", the shell was started again with its variables and functions");
   else if (self->shell_restarted)
@@ -141,9 +144,11 @@ make_structured (const OwRunnerReport *self,
   json_object_set_new (object, "cancelled", json_boolean (self->cancelled));
   if (self->is_shell)
     {
-      json_object_set_new (object, "shell_restarted", json_boolean (self->shell_restarted));
-      json_object_set_new (object, "state_kept",
-                           json_boolean (!self->shell_restarted || self->state_kept));
+      bool restarted = self->shell_restarted || self->began_anew;
+
+      json_object_set_new (object, "shell_restarted", json_boolean (restarted));
+      json_object_set_new (object, "state_kept", json_boolean (!restarted || (self->state_kept
+                                                                              && !self->began_anew)));
     }
   json_object_set (object, "leftovers", self->leftovers);
   return object;

@@ -14,10 +14,13 @@
  * comes after it is a subshell in POSIX mode, where neither functions nor traps nor
  * options of the session reach. That says "d" on the marker pipe, gets the command's
  * random marker only then, and answers with it and the status. Whatever else is
- * written to the marker pipe is passed over. */
+ * written to the marker pipe is passed over. Where a command has left the shell unable to say
+ * so (no descriptor left, a restricted shell), bash has read all of the script without it: it is
+ * then told to exit, and its own status is the command's. */
 
 /* What bash is told of one command; descriptors are the runner's numbers. */
 typedef struct {
+  const char *tag;   /* letters and digits that nobody could know before */
   bool first;        /* bash has just been started */
   bool restore;      /* and begins with what is in state_fd */
   bool names_hidden; /* functions have taken names that we need */

@@ -66,7 +66,7 @@ write_command (const OwRunnerShellScript *self,
 
   if (strlen (command) > INLINE_MAX && put_text (self, command))
     {
-      fprintf (out, "__ow_text=$(</proc/%d/fd/%d)\n\\eval \"$__ow_text\"", pid, self->text_fd);
+      fprintf (out, "\\eval \"$(</proc/%d/fd/%d)\"", pid, self->text_fd);
     }
   else
     {
@@ -76,12 +76,35 @@ write_command (const OwRunnerShellScript *self,
            self->stdout_fd, pid, self->stderr_fd);
 }
 
+/* Names that nobody could have made read-only. The empty line is read when all before it has
+ * been carried out. */
+static void
+write_end (const OwRunnerShellScript *self,
+           FILE                      *out)
+{
+  const char *tag = self->tag;
+  int pid = (int) ow_runner_inner_get_pid ();
+
+  fprintf (out, "( __ow_s%s=$?; [[ -o posix ]] || POSIXLY_CORRECT=y; \\set +eux; "
+           "\\unset -f declare; \\trap '' XFSZ; __ow_h%s=0; "
+           "\\declare -F eval >/dev/null && __ow_h%s=1; "
+           "\\declare -F builtin >/dev/null && __ow_h%s=1; \\unset -f builtin; "
+           "\\builtin enable printf read umask; ",
+           tag, tag, tag, tag);
+  fprintf (out, "{ \\export -p; \\builtin umask -p; } >|/proc/%d/fd/%d; "
+           "\\builtin printf 'd\\n' >|/proc/%d/fd/%d && "
+           "\\builtin read -r -N 32 __ow_n%s </proc/%d/fd/%d && ",
+           pid, self->exported_fd, pid, self->marker_fd, tag, pid, self->nonce_fd);
+  fprintf (out, "\\builtin printf '%%s %%d %%d %%d\\n' \"$__ow_n%s\" \"$__ow_s%s\" \"$BASHPID\" "
+           "\"$__ow_h%s\" >|/proc/%d/fd/%d; \\exit \"$__ow_s%s\" )\n\n",
+           tag, tag, tag, pid, self->marker_fd, tag);
+}
+
 char *
 ow_runner_shell_script_make (const OwRunnerShellScript *self,
                              const char                *command,
                              size_t                    *length)
 {
-  int pid = (int) ow_runner_inner_get_pid ();
   char *script = NULL;
   FILE *out = open_memstream (&script, length);
 
@@ -89,17 +112,7 @@ ow_runner_shell_script_make (const OwRunnerShellScript *self,
     return NULL;
   write_preparation (self, out);
   write_command (self, out, command);
-  fprintf (out, "__ow_status=$?\n"
-           "( POSIXLY_CORRECT=y; \\set +eux; \\unset -f declare; __ow_hidden=0; IFS=; "
-           "\\declare -F eval >/dev/null && __ow_hidden=1; "
-           "\\declare -F builtin >/dev/null && __ow_hidden=1; \\unset -f builtin; "
-           "{ \\builtin export -p; \\builtin umask -p; } >|/proc/%d/fd/%d; "
-           "\\builtin printf 'd\\n' >|/proc/%d/fd/%d; "
-           "\\builtin read -r __ow_nonce </proc/%d/fd/%d; "
-           "\\builtin printf '%%s %%d %%d %%d\\n' \"$__ow_nonce\" \"$__ow_status\" \"$BASHPID\" "
-           "\"$__ow_hidden\" >|/proc/%d/fd/%d; \\exit \"$__ow_status\" )\n",
-           pid, self->exported_fd, pid, self->marker_fd, pid, self->nonce_fd, pid,
-           self->marker_fd);
+  write_end (self, out);
   if (fclose (out) != 0)
     {
       free (script);

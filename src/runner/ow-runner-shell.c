@@ -28,6 +28,10 @@
 #define TIMEOUT_DEFAULT_S 120
 #define TIMEOUT_MAX_S     600
 #define GRACE_MS          3000
+/* How often it is looked whether bash has read its script without telling the end. It is told
+ * to exit at the second such look, and is killed at the last. */
+#define LOOK_MS           150
+#define UNTOLD_MAX        14
 
 typedef struct _Command Command;
 struct _Command {
@@ -62,6 +66,7 @@ struct _OwRunnerShell {
   char             marker[256];
   size_t           marker_length;
   char             nonce[33];
+  char             tag[17];
   bool             asked;
 
   OwRunnerCapture *capture;      /* of the running command */
@@ -70,6 +75,10 @@ struct _OwRunnerShell {
   bool             timed_out;
   bool             stopping;
   OwRunnerTimer    timer;
+  OwRunnerTimer    look;
+  unsigned int     untold;       /* looks in a row that found the script read */
+  bool             was_lost;     /* it ended where nobody was there to be told */
+  bool             began_anew;   /* the running command is the one that tells it */
 
   int64_t          began;        /* by ow_runner_watch_clock() */
   bool             waiting;      /* for the folders to be looked at: no command begins */
@@ -149,6 +158,7 @@ ow_runner_shell_free (OwRunnerShell *self)
       command_free (command);
     }
   ow_runner_loop_stop_timer (self->runner->loop, &self->timer);
+  ow_runner_loop_stop_timer (self->runner->loop, &self->look);
   if (self->capture != NULL)
     ow_runner_capture_finish (self->capture);
   json_decref (self->result);
@@ -228,8 +238,10 @@ finish_command (OwRunnerShell  *self,
   Command *command = self->queue;
 
   ow_runner_loop_stop_timer (self->runner->loop, &self->timer);
+  ow_runner_loop_stop_timer (self->runner->loop, &self->look);
   drop_capture (self);
   report->is_shell = true;
+  report->began_anew = self->began_anew;
   report->cwd = self->cwd;
   report->duration_ms = ow_runner_loop_now () - self->started;
   report->timed_out = self->timed_out;
@@ -265,6 +277,7 @@ on_shell_ended (int   status,
   if (self->queue == NULL || self->capture == NULL)
     {
       /* It ended between two commands: the next one says so. */
+      self->was_lost = true;
       forget_exported (self);
       shell_clear (self);
       return;
@@ -327,7 +340,7 @@ give_nonce (OwRunnerShell *self)
   /* One is enough; a second is only for a marker that somebody else has read away. */
   if (ioctl (self->nonce_fds[0], FIONREAD, &waiting) < 0 || waiting > 0)
     return;
-  if (dprintf (self->nonce_fds[1], "%s\n", self->nonce) < 0)
+  if (dprintf (self->nonce_fds[1], "%s", self->nonce) < 0)
     return;
 }
 
@@ -451,6 +464,10 @@ make_nonce (OwRunnerShell *self)
     return false;
   for (size_t i = 0; i < sizeof bytes; i++)
     snprintf (self->nonce + 2 * i, 3, "%02x", bytes[i]);
+  if (getrandom (bytes, sizeof bytes, 0) != (ssize_t) sizeof bytes)
+    return false;
+  for (size_t i = 0; i < sizeof self->tag / 2; i++)
+    snprintf (self->tag + 2 * i, 3, "%02x", bytes[i]);
   return true;
 }
 
@@ -472,6 +489,7 @@ make_script (OwRunnerShell *self,
     .stderr_fd = ow_runner_capture_get_fd (self->capture, OW_RUNNER_STDERR),
     .marker_fd = self->marker_fds[1],
     .nonce_fd = self->nonce_fds[0],
+    .tag = self->tag,
   };
 
   return ow_runner_shell_script_make (&script, command, length);
@@ -535,6 +553,36 @@ stop_command (OwRunnerShell *self)
   self->timer.func = stop_hard;
   self->timer.user_data = self;
   ow_runner_loop_start_timer (self->runner->loop, &self->timer, GRACE_MS);
+}
+
+/* The script has been read and its end was not told: what ran has taken from bash what it
+ * tells it with, or has read the script itself. */
+static void
+on_look (void *user_data)
+{
+  OwRunnerShell *self = user_data;
+  int waiting = 1;
+
+  if (self->pid == 0 || self->capture == NULL)
+    return;
+  if (self->script == NULL)
+    ioctl (self->script_fd, FIONREAD, &waiting);
+  self->untold = waiting == 0 ? self->untold + 1 : 0;
+  if (self->untold >= UNTOLD_MAX)
+    {
+      update_cwd (self);
+      stop_hard (self);
+      return;
+    }
+  if (self->untold == 2)
+    {
+      char *text = strdup ("\\exit\n");
+
+      update_cwd (self);
+      if (text != NULL)
+        send_script (self, text, strlen (text));
+    }
+  ow_runner_loop_start_timer (self->runner->loop, &self->look, LOOK_MS);
 }
 
 static void
@@ -602,6 +650,9 @@ try_start (OwRunnerShell *self)
   self->began = ow_runner_watch_clock ();
   self->timed_out = false;
   self->stopping = false;
+  self->untold = 0;
+  self->began_anew = self->was_lost;
+  self->was_lost = false;
   if (make_nonce (self))
     script = make_script (self, command->text, first, &length);
   self->restore = false;
@@ -613,6 +664,9 @@ try_start (OwRunnerShell *self)
   self->timer.func = on_timeout;
   self->timer.user_data = self;
   ow_runner_loop_start_timer (self->runner->loop, &self->timer, command->timeout_s * 1000);
+  self->look.func = on_look;
+  self->look.user_data = self;
+  ow_runner_loop_start_timer (self->runner->loop, &self->look, LOOK_MS);
   return true;
 }
 

@@ -253,6 +253,37 @@ ENDS = {
     "field-separator": ("IFS=0123456789abcdef; (exit 3)", 3, None, False),
     "few-descriptors": ("ulimit -n 20; (exit 3)", 3, None, False),
     "few-processes": ("ulimit -c 0; ulimit -t 60; (exit 3)", 3, None, False),
+    "limit-of-files": ("ulimit -f 0; (exit 3)", 3, None, False),
+    "limit-of-memory": ("ulimit -v 300000; (exit 3)", 3, None, False),
+    "no-descriptors": ("ulimit -n 3; (exit 3)", 3, None, True),
+    "no-script": ("for i in $(seq 0 300); do eval \"exec $i<&-\"; done", None, None, True),
+    "reads-its-script": ("exec 10<&0; cat <&10 >/dev/null; for f in /proc/$$/fd/*; do "
+                         "[ -p $f ] && timeout 0.3 cat $f; done; (exit 3)", None, None, True),
+    "read-only-ours": ("readonly __ow_status=5 __ow_nonce=x __ow_hidden=1 __ow_text=y; (exit 3)",
+                       3, None, False),
+    "read-only-posix": ("readonly POSIXLY_CORRECT=y; (exit 3)", 3, None, False),
+    "read-only-separator": ("readonly IFS=0123; (exit 3)", 3, None, False),
+    "other-kinds": ("declare -i __ow_status __ow_nonce; declare -u __ow_hidden; (exit 3)",
+                    3, None, False),
+    "no-builtins": ("enable -n printf read umask; (exit 3)", 3, None, False),
+    "restricted": ("set -r; (exit 3)", 3, None, True),
+    "one-command": ("set -t; (exit 3)", 3, None, True),
+    "reads-only": ("set -n; (exit 3)", None, None, True),
+    "skips-all": ("shopt -s extdebug; trap false DEBUG; (exit 3)", None, None, True),
+    "all-options": ("set -kbhm; shopt -s execfail lastpipe xpg_echo; (exit 3)", 3, None, False),
+    "coprocess": ("coproc cat; echo hi >&${COPROC[1]}; read -u ${COPROC[0]} x; [ $x = hi ]",
+                  0, None, False),
+    "job-control": ("set -m; sleep 0.1 & fg; sleep 0.1 & wait; (exit 3)", 3, None, False),
+    "deaf": ("trap '' INT TERM HUP; (exit 3)", 3, None, False),
+    "own-group": ("kill -TERM 0; sleep 5", None, signal.SIGTERM, True),
+    "stops-itself": ("(sleep 0.3; kill -CONT $$) & kill -STOP $$; (exit 3)", 3, None, False),
+    "terminal": ("stty raw; cat /dev/tty; echo x >/dev/tty; suspend; (exit 3)", 3, None, False),
+    "logout": ("logout; (exit 3)", 3, None, False),
+    "bash": ("exec bash", 0, None, True),
+    "interactive": ("bash -i; (exit 3)", 3, None, False),
+    "unset": ("unset PATH HOME PWD OLDPWD; (exit 3)", 3, None, False),
+    "mask": ("umask 777; (exit 3)", 3, None, False),
+    "nul": ("printf 'a\\0b'; (exit 3)", 3, None, False),
     "folder-vanishes": ("mkdir gone; cd gone; rmdir ../gone; (exit 3)", 3, None, False),
     "reads-stdin": ("read x; cat; (exit 3)", 3, None, False),
     "quotes": ("printf '%s' \"'\" '\"' \"'\\''\" >/dev/null; (exit 3)", 3, None, False),
@@ -279,11 +310,11 @@ def test_shell_P06_status_is_true(serve, name):
     done = client.shell(command, timeout=20)
     assert time.monotonic() - begun < scaled(10)
     assert not done.is_error and not done.timed_out
-    if name != "return":
+    if exit_status is not None or number:
         assert (done.exit_status, done.signal) == (exit_status, number and int(number))
     assert done.shell_restarted is restarted
     assert done.last_line.startswith(
-        f"[signal {int(number)} " if number else f"[exit {done.exit_status}, ")
+        f"[signal {done.signal} " if done.signal else f"[exit {done.exit_status}, ")
     assert ("a new one starts" in done.last_line) is restarted
     again = client.shell("unset -f echo printf; unalias -a; trap - DEBUG ERR; set +vx; "
                          "/bin/echo next \"$kept\"", timeout=20)
@@ -310,7 +341,11 @@ def test_shell_killed_between_commands(serve):
     pid = int(client.shell("echo $$").output)
     os.kill(pid, signal.SIGKILL)
     wait_until(lambda: not is_alive(pid))
-    assert client.shell("echo on").output == "on\n"
+    # Nobody was told of it yet.
+    done = client.shell("echo on")
+    assert done.output == "on\n" and done.shell_restarted and not done.state_kept
+    assert "the shell had ended before this" in done.last_line
+    assert client.shell("echo on").shell_restarted is False
 
 
 def test_shell_timeout_says_so(serve, workspace):
