@@ -276,7 +276,11 @@ check_string (const json_t *schema,
 
   if (length < (size_t) min)
     {
-      ow_error_setf (error, OW_ERROR_USAGE, NULL, "The argument %s is empty", label);
+      if (length == 0)
+        ow_error_setf (error, OW_ERROR_USAGE, NULL, "The argument %s is empty", label);
+      else
+        ow_error_setf (error, OW_ERROR_USAGE, NULL, "The argument %s is %zu bytes long, and it "
+                       "must have %" JSON_INTEGER_FORMAT, label, length, min);
       return FALSE;
     }
   if (length > (size_t) max)

@@ -233,6 +233,98 @@ test_order (void)
 }
 
 static void
+run_commanded (Fixture    *fixture,
+               const char *tool,
+               const char *undoes)
+{
+  char    message[OW_WIRE_ERROR_SIZE];
+  json_t *arguments = json_pack ("{s:[], s:b}", "changes", "apply", TRUE);
+  json_t *calls = ow_json_parse (undoes, strlen (undoes), message);
+
+  fixture->call = ow_tool_call_new (fixture->events, fixture->consent, fixture->audit,
+                                    OW_TOOL_HOST (fixture->host), tool, arguments, NULL);
+  ow_tool_call_set_commanded (fixture->call, calls);
+  json_decref (arguments);
+  json_decref (calls);
+  ow_tool_call_run_async (fixture->call, fixture->cancellable, on_done, fixture);
+  fake_wait (&fixture->done);
+}
+
+/* What a person commanded is recorded as any call, whatever the session asks for. */
+static void
+test_commanded (void)
+{
+  Fixture fixture;
+  const OwEvent *asked;
+  char *undoes;
+
+  fixture_set_up (&fixture, OW_APPROVE_DENY, FAKE_ANSWER);
+  run_commanded (&fixture, "undo", "[\"c1\",\"c2\"]");
+  g_assert_no_error (fixture.error);
+  g_assert_cmpint (fixture.result->outcome, ==, OW_OUTCOME_OK);
+  g_assert_true (fixture.begin_seen);
+  assert_events (&fixture, "tool-asked tool-started tool-ended");
+  asked = ow_event_list_get (fixture.events, 0);
+  undoes = ow_json_dump (json_object_get (ow_event_get_members (asked), "undoes"), NULL);
+  g_assert_cmpstr (undoes, ==, "[\"c1\",\"c2\"]");
+  free (undoes);
+  g_assert_cmpstr (ow_event_get_string (ow_event_list_get (fixture.events, 1), "approval"), ==,
+                   "person");
+  g_assert_null (ow_event_get_string (last_event (&fixture), "model_call"));
+  g_assert_cmpuint (count_audit (&fixture), ==, 2);
+  fixture_tear_down (&fixture);
+}
+
+/* It stops where any call does: wrong, cancelled, not to be stored. */
+static void
+test_commanded_stops (void)
+{
+  Fixture fixture;
+
+  fixture_set_up (&fixture, OW_APPROVE_ASK, FAKE_ANSWER);
+  run_commanded (&fixture, "nosuch", "[]");
+  g_assert_cmpint (fixture.result->outcome, ==, OW_OUTCOME_FAILED);
+  g_assert_cmpuint (fixture.host->n_calls, ==, 0);
+  fixture_tear_down (&fixture);
+
+  fixture_set_up (&fixture, OW_APPROVE_ASK, FAKE_ANSWER);
+  g_cancellable_cancel (fixture.cancellable);
+  run_commanded (&fixture, "undo", "[]");
+  g_assert_cmpint (fixture.result->outcome, ==, OW_OUTCOME_CANCELLED);
+  g_assert_cmpuint (fixture.host->n_calls, ==, 0);
+  fixture_tear_down (&fixture);
+
+  fixture_set_up (&fixture, OW_APPROVE_ASK, FAKE_ANSWER);
+  fixture.refused = OW_EVENT_TOOL_STARTED;
+  run_commanded (&fixture, "undo", "[]");
+  g_assert_nonnull (fixture.error);
+  g_assert_cmpuint (fixture.host->n_calls, ==, 0);
+  fixture_tear_down (&fixture);
+}
+
+/* A model has the tools that it is offered, however allowed everything is. */
+static void
+test_not_offered (void)
+{
+  static const char * const calls[][2] = {
+    { "undo", "{\"changes\":[],\"apply\":true}" }, { "changes", "{\"changes\":[]}" },
+    { "exec", "{\"argv\":[\"true\"]}" },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (calls); i++)
+    {
+      Fixture fixture;
+
+      fixture_set_up (&fixture, OW_APPROVE_SANDBOXED, FAKE_ANSWER);
+      run_call (&fixture, calls[i][0], calls[i][1]);
+      g_assert_cmpint (fixture.result->outcome, ==, OW_OUTCOME_FAILED);
+      g_assert_nonnull (strstr (fixture.result->text, "There is no tool named"));
+      g_assert_cmpuint (fixture.host->n_calls, ==, 0);
+      fixture_tear_down (&fixture);
+    }
+}
+
+static void
 test_used_once (void)
 {
   Fixture fixture;
@@ -697,6 +789,9 @@ main (int   argc,
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/tool-call/order", test_order);
   g_test_add_func ("/tool-call/used-once", test_used_once);
+  g_test_add_func ("/tool-call/S06/commanded", test_commanded);
+  g_test_add_func ("/tool-call/S06/commanded-stops", test_commanded_stops);
+  g_test_add_func ("/tool-call/S06/not-offered", test_not_offered);
   g_test_add_func ("/tool-call/wrong", test_wrong);
   g_test_add_func ("/tool-call/E02/store-full", test_store_full);
   g_test_add_data_func ("/tool-call/A38/audit-full", "shell", test_audit_full);

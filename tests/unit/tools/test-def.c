@@ -115,6 +115,20 @@ static const Case cases[] = {
   { "glob", "{\"pattern\":\"x\",\"context\":1}", "no argument named" },
   { "exec", "{\"argv\":[\"sh\",\"-c\",\"\"],\"timeout_s\":0}", NULL },
   { "exec", "{\"argv\":[]}", "has 0 items" },
+  { "changes", "{\"changes\":[]}", NULL },
+  { "changes", "{\"changes\":[{\"path\":\"/f\",\"before\":null}]}", NULL },
+  { "changes", "{\"changes\":[{\"path\":\"/f\"}]}", "changes[0].before is missing" },
+  { "changes", "{\"changes\":[{\"path\":\"/f\",\"before\":5}]}", "changes[0].before must be" },
+  { "changes", "{\"changes\":[{\"path\":\"/f\",\"before\":\"aa\"}]}", "is 2 bytes long, and it must have 64" },
+  { "changes", "{\"changes\":[{\"path\":\"/f\",\"before\":null,\"x\":1}]}", "changes[0].x is not known" },
+  { "changes", "{\"changes\":[\"/f\"]}", "type object" },
+  { "undo", "{\"changes\":[]}", "needs the argument apply" },
+  { "undo", "{\"changes\":[{\"path\":\"/f\",\"before\":null,\"after\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\",\"mode\":420}],"
+    "\"apply\":true}", NULL },
+  { "undo", "{\"changes\":[{\"path\":\"/f\",\"before\":null,\"after\":null,\"mode\":420}],\"apply\":true}",
+    "changes[0].after must be" },
+  { "undo", "{\"changes\":[{\"path\":\"/f\",\"before\":null,\"after\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\",\"mode\":4096}],"
+    "\"apply\":true}", "from 0 to 4095" },
   { "exec", "{\"argv\":\"ls\"}", "type array" },
   { "exec", "{\"argv\":[\"ls\",1]}", "argv[1] must be of the type string" },
 };
