@@ -142,7 +142,8 @@ put_escaped (OwRunnerBuffer *self,
       unsigned char byte = (unsigned char) data[at];
       char escape[8];
 
-      if (n == 0 || looks_escaped (data + at, length - at) || (controls && (byte < 0x20 || byte == 0x7f)))
+      if (n == 0 || looks_escaped (data + at, length - at) ||
+          (controls && (byte < 0x20 || byte == 0x7f)))
         {
           snprintf (escape, sizeof escape, "\\x%02x", byte);
           if (!put (self, escape, 4))

@@ -30,6 +30,12 @@ typedef struct {
   bool        tried;   /* it was compiled, or could not be */
 } Many;
 
+/* What bytes are looked at decides what has to be compiled for them. */
+typedef enum {
+  ANY_TEXT = 1 << 0, /* not ASCII only, which is quicker */
+  HOLDS_CR = 1 << 1,
+} BytesKind;
+
 struct _OwRunnerPattern {
   pcre2_code          *code;         /* (owned) */
   pcre2_match_data    *data;         /* (owned) */
@@ -37,12 +43,11 @@ struct _OwRunnerPattern {
   pcre2_match_context *many_context; /* (owned) */
   pcre2_jit_stack     *stack;        /* (owned) (nullable) */
   OwRunnerSyntax       syntax;
-  Many                 text;         /* for any bytes */
-  Many                 ascii;        /* for ASCII only, which is quicker */
+  Many                 many[4];      /* by BytesKind */
   uint32_t             options;
   size_t               misses;
-  const char          *checked;      /* (nullable) end of the bytes that is_ascii is about */
-  bool                 is_ascii;
+  const char          *checked;      /* (nullable) end of the bytes that kind is about */
+  unsigned             kind;         /* BytesKind */
   bool                 by_line;      /* many lines at once took too many steps */
 };
 
@@ -172,8 +177,8 @@ ow_runner_pattern_free (OwRunnerPattern *self)
   pcre2_match_context_free (self->many_context);
   pcre2_jit_stack_free (self->stack);
   pcre2_code_free (self->code);
-  pcre2_code_free (self->text.code);
-  pcre2_code_free (self->ascii.code);
+  for (size_t i = 0; i < sizeof self->many / sizeof self->many[0]; i++)
+    pcre2_code_free (self->many[i].code);
   ow_runner_syntax_clear (&self->syntax);
   free (self);
 }
@@ -245,42 +250,55 @@ is_ascii (const char *data,
   return high == 0;
 }
 
+static void
+compile_many (OwRunnerPattern *self,
+              Many            *many)
+{
+  const OwRunnerBuffer *confined = &self->syntax.confined;
+  uint32_t options = self->options;
+  OwRunnerBuffer whole;
+  size_t offset;
+  int code;
+
+  /* PCRE2 begins no match between CR and LF, where the end of a line is when it is looked
+   * at by itself; it does once a pattern speaks of CR. */
+  ow_runner_buffer_init (&whole, confined->length + 32);
+  if ((self->kind & HOLDS_CR) != 0)
+    ow_runner_buffer_printf (&whole, "(?:%s)|\\r(?!)", confined->data);
+  else
+    ow_runner_buffer_append (&whole, confined->data);
+  if ((self->kind & ANY_TEXT) != 0)
+    options |= PCRE2_UTF | PCRE2_MATCH_INVALID_UTF;
+  many->code = compile (whole.data, whole.length, options, &code, &offset);
+  many->tried = true;
+  ow_runner_buffer_clear (&whole);
+  if (many->code != NULL && pcre2_jit_compile (many->code, PCRE2_JIT_COMPLETE) != 0)
+    {
+      pcre2_code_free (many->code);
+      many->code = NULL;
+    }
+}
+
 /* The form for many lines at once, NULL where there is none. */
 static const pcre2_code *
 many_lines (OwRunnerPattern *self,
             const char      *lines,
             size_t           length)
 {
-  const OwRunnerSyntax *syntax = &self->syntax;
-  uint32_t options = self->options;
-  Many *many = &self->ascii;
-  size_t offset;
-  int code;
+  Many *many;
 
-  if (self->by_line || !syntax->is_confined || self->stack == NULL)
+  if (self->by_line || !self->syntax.is_confined || self->stack == NULL)
     return NULL;
   /* What is asked for next is an end of the same bytes. */
   if (self->checked != lines + length)
     {
       self->checked = lines + length;
-      self->is_ascii = syntax->plain_bytes && is_ascii (lines, length);
+      self->kind = (self->syntax.plain_bytes && is_ascii (lines, length) ? 0 : ANY_TEXT) |
+                   (memchr (lines, '\r', length) != NULL ? HOLDS_CR : 0);
     }
-  if (!self->is_ascii)
-    {
-      options |= PCRE2_UTF | PCRE2_MATCH_INVALID_UTF;
-      many = &self->text;
-    }
+  many = &self->many[self->kind];
   if (!many->tried)
-    {
-      many->code = compile (syntax->confined.data, syntax->confined.length, options, &code,
-                            &offset);
-      many->tried = true;
-      if (many->code != NULL && pcre2_jit_compile (many->code, PCRE2_JIT_COMPLETE) != 0)
-        {
-          pcre2_code_free (many->code);
-          many->code = NULL;
-        }
-    }
+    compile_many (self, many);
   return many->code;
 }
 
@@ -342,5 +360,7 @@ ow_runner_pattern_next (OwRunnerPattern *self,
       return next_line (self, lines, length, start);
     }
   *start = pcre2_get_ovector_pointer (self->data)[0];
-  return OW_RUNNER_PATTERN_FOUND;
+  /* Behind the last newline there is no line. */
+  return *start == length && lines[length - 1] == '\n' ? OW_RUNNER_PATTERN_NONE
+                                                       : OW_RUNNER_PATTERN_FOUND;
 }
