@@ -27,3 +27,6 @@ typedef struct {
 /* Serves until the other end is closed. */
 void ow_runner_watcher_run (const OwRunnerRoots *roots,
                             int                  fd);
+
+/* For tests: false takes all file systems for ones with a clock of their own. */
+void ow_runner_watcher_set_trust_clocks (bool trust);

@@ -5,9 +5,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,6 +33,20 @@ static const OwRunnerPictureBounds bounds[] = {
 #define FILES_MAX    200
 #define PATHS_MAX    (48u * 1024u)
 #define NOTES_MAX    20000
+
+/* File systems that this kernel stamps, with its own clock. */
+static const unsigned long own_clocks[] = {
+  EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, TMPFS_MAGIC, RAMFS_MAGIC,
+  OVERLAYFS_SUPER_MAGIC, F2FS_SUPER_MAGIC, 0x2fc12fc1 /* ZFS */, 0xca451a4e /* bcachefs */,
+};
+
+static bool trust_clocks = true;
+
+void
+ow_runner_watcher_set_trust_clocks (bool trust)
+{
+  trust_clocks = trust;
+}
 
 /* A file as a tool left it. */
 typedef struct {
@@ -195,7 +211,8 @@ whole_path (const OwRunnerRoots      *roots,
 static void
 add_file (Answer                   *self,
           const char               *path,
-          const OwRunnerDifference *difference)
+          const OwRunnerDifference *difference,
+          bool                      unsure)
 {
   static const char *const whats[] = { "created", "changed", "deleted" };
   size_t length = strlen (path);
@@ -214,9 +231,28 @@ add_file (Answer                   *self,
         json_object_set_new (file, "folder", json_true ());
       if (!plain)
         json_object_set_new (file, "escaped", json_true ());
+      if (unsure)
+        json_object_set_new (file, "unsure", json_true ());
       json_array_append_new (self->files, file);
     }
   free (shown);
+}
+
+/* Whether what stands at the folder's files can be compared with this machine's clock. */
+static bool
+has_own_clock (const OwRunnerRoots *roots,
+               size_t               root)
+{
+  struct statfs system;
+
+  if (!trust_clocks || fstatfs (roots->fds[root], &system) < 0)
+    return false;
+  for (size_t i = 0; i < sizeof own_clocks / sizeof own_clocks[0]; i++)
+    {
+      if (own_clocks[i] == ((unsigned long) system.f_type & 0xffffffffu))
+        return true;
+    }
+  return false;
 }
 
 static void
@@ -225,13 +261,16 @@ on_difference (const OwRunnerDifference *difference,
 {
   Answer *self = user_data;
   char *path = whole_path (self->watcher->roots, difference);
+  bool unsure = false;
 
   if (!is_noted (self->watcher, path, difference))
     {
-      if (difference->at >= self->since)
+      if (difference->at < self->since)
+        unsure = !has_own_clock (self->watcher->roots, difference->root);
+      if (difference->at >= self->since || unsure)
         {
           self->total++;
-          add_file (self, path, difference);
+          add_file (self, path, difference, unsure);
         }
       else
         {
@@ -286,6 +325,10 @@ look (Watcher *self,
   json_t *object = json_object ();
   bool cut;
 
+  clock_gettime (CLOCK_REALTIME, &start);
+  /* The clock was set back meanwhile: nothing can be told by it. */
+  if (nanoseconds (start) < since)
+    answer.since = 0;
   clock_gettime (CLOCK_MONOTONIC, &start);
   picture = take_picture (self);
   clock_gettime (CLOCK_MONOTONIC, &end);

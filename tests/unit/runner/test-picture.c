@@ -3,12 +3,14 @@
 
 #include <glib/gstdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "files-fixture.h"
 #include "ow-runner-picture-private.h"
+#include "ow-runner-watcher-private.h"
 
 static const OwRunnerPictureBounds wide = { 100000, 60000, 60000 };
 
@@ -219,6 +221,157 @@ test_deep_and_odd (void)
   files_free (files);
 }
 
+/* --- what is told of a command --- */
+
+typedef struct {
+  Files   *files;
+  GThread *thread;
+  int      fd;
+  guint    number;
+} Watcher;
+
+typedef struct {
+  Files *files;
+  int    fd;
+} Side;
+
+static gpointer
+run_watcher (gpointer data)
+{
+  Side *side = data;
+
+  ow_runner_watcher_run (&side->files->roots, side->fd);
+  close (side->fd);
+  g_free (side);
+  return NULL;
+}
+
+static gint64
+wall_clock (void)
+{
+  struct timespec now;
+
+  clock_gettime (CLOCK_REALTIME_COARSE, &now);
+  return now.tv_sec * G_GINT64_CONSTANT (1000000000) + now.tv_nsec;
+}
+
+/* (owned) the files of the answer as "+name ~name -name? ", and how many came between. */
+static char *
+look (Watcher *self,
+      gint64   since)
+{
+  OwRunnerWatcherRequest request = { OW_RUNNER_WATCHER_LOOK, ++self->number, since };
+  GString *all = g_string_new (NULL);
+  char text[OW_RUNNER_WATCHER_MESSAGE_MAX];
+  char error[OW_WIRE_ERROR_SIZE];
+  json_t *answer;
+  const json_t *files;
+  gssize got;
+
+  g_assert_cmpint (send (self->fd, &request, sizeof request, 0), ==, (gssize) sizeof request);
+  got = recv (self->fd, text, sizeof text, 0);
+  g_assert_cmpint (got, >, 0);
+  answer = ow_json_parse (text, (size_t) got, error);
+  g_assert_nonnull (answer);
+  files = json_object_get (answer, "files");
+  for (size_t i = 0; i < json_array_size (files); i++)
+    {
+      const json_t *file = json_array_get (files, i);
+      g_autofree char *name = g_path_get_basename (ow_json_get_string (file, "path", ""));
+
+      g_string_append_printf (all, "%s %s%s, ", ow_json_get_string (file, "what", ""), name,
+                              ow_json_get_bool (file, "unsure", 0) ? "?" : "");
+    }
+  g_string_append_printf (all, "%d between", (int) ow_json_get_int (answer, "between", -1));
+  json_decref (answer);
+  return g_string_free (all, FALSE);
+}
+
+static void
+assert_look (Watcher    *self,
+             gint64      since,
+             const char *expected)
+{
+  g_autofree char *told = look (self, since);
+
+  g_assert_cmpstr (told, ==, expected);
+}
+
+static Watcher *
+watcher_new (void)
+{
+  Watcher *self = g_new0 (Watcher, 1);
+  Side *side = g_new0 (Side, 1);
+  int fds[2];
+
+  self->files = files_new ();
+  g_assert_cmpint (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), ==, 0);
+  *side = (Side) { self->files, fds[1] };
+  self->fd = fds[0];
+  self->thread = g_thread_new ("watcher", run_watcher, side);
+  return self;
+}
+
+static void
+watcher_free (Watcher *self)
+{
+  close (self->fd);
+  g_thread_join (self->thread);
+  files_free (self->files);
+  g_free (self);
+}
+
+/* More than what the kernel's stamps are apart. */
+#define TICK_US 50000
+
+static void
+test_when (void)
+{
+  Watcher *watcher = watcher_new ();
+  gint64 since;
+
+  files_put (watcher->files, "work/gone", "1");
+  assert_look (watcher, 0, "0 between");
+  files_put (watcher->files, "work/d/before", "1");
+  g_usleep (TICK_US);
+  since = wall_clock ();
+  files_put (watcher->files, "work/after", "1");
+  g_assert_cmpint (g_unlink (files_path (watcher->files, "work/gone")), ==, 0);
+  assert_look (watcher, since, "created after, deleted gone, 2 between");
+
+  /* What comes with its folder has older times, and is the command's all the same. */
+  files_put (watcher->files, "outside/e/old", "1");
+  g_usleep (TICK_US);
+  since = wall_clock ();
+  g_assert_cmpint (g_rename (files_path (watcher->files, "outside/e"),
+                             files_path (watcher->files, "work/e")), ==, 0);
+  assert_look (watcher, since, "created e, created old, 0 between");
+
+  /* The clock was set back while the command ran: all is told. */
+  files_put (watcher->files, "work/x", "1");
+  assert_look (watcher, wall_clock () + G_GINT64_CONSTANT (3600000000000),
+               "created x, 0 between");
+  watcher_free (watcher);
+}
+
+/* Where another clock stamps the files, when it was is not known, and that is said. */
+static void
+test_other_clock (void)
+{
+  Watcher *watcher = watcher_new ();
+  gint64 since;
+
+  ow_runner_watcher_set_trust_clocks (false);
+  assert_look (watcher, 0, "0 between");
+  files_put (watcher->files, "work/before", "1");
+  g_usleep (TICK_US);
+  since = wall_clock ();
+  files_put (watcher->files, "work/later", "1");
+  assert_look (watcher, since, "created before?, created later, 0 between");
+  ow_runner_watcher_set_trust_clocks (true);
+  watcher_free (watcher);
+}
+
 static void
 test_time (void)
 {
@@ -252,6 +405,8 @@ main (int    argc,
   g_test_add_func ("/picture/closed-folder", test_closed_folder);
   g_test_add_func ("/picture/bounds", test_bounds);
   g_test_add_func ("/picture/deep-and-odd", test_deep_and_odd);
+  g_test_add_func ("/picture/when", test_when);
+  g_test_add_func ("/picture/other-clock", test_other_clock);
   g_test_add_func ("/picture/time", test_time);
   return g_test_run ();
 }
