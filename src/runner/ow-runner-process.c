@@ -30,11 +30,43 @@ static const struct {
   const char *name;
   const char *value;
 } unattended[] = {
+  { "TERM", "dumb" },
+  /* Nobody turns pages. */
   { "PAGER", "cat" },
   { "GIT_PAGER", "cat" },
+  { "MANPAGER", "cat" },
+  { "SYSTEMD_PAGER", "cat" },
+  { "GH_PAGER", "cat" },
+  { "AWS_PAGER", "" },
+  { "PSQL_PAGER", "cat" },
+  { "BAT_PAGER", "cat" },
+  /* Nobody types: what asks gets no answer at once, in a window neither. */
   { "GIT_TERMINAL_PROMPT", "0" },
-  { "TERM", "dumb" },
+  { "GIT_ASKPASS", "false" },
+  { "SSH_ASKPASS", "false" },
+  { "SSH_ASKPASS_REQUIRE", "never" },
+  { "SUDO_ASKPASS", "/bin/false" },
   { "DEBIAN_FRONTEND", "noninteractive" },
+  { "APT_LISTCHANGES_FRONTEND", "none" },
+  { "PIP_NO_INPUT", "1" },
+  { "POETRY_NO_INTERACTION", "1" },
+  { "COMPOSER_NO_INTERACTION", "1" },
+  { "GH_PROMPT_DISABLED", "1" },
+  { "CLOUDSDK_CORE_DISABLE_PROMPTS", "1" },
+  { "TF_INPUT", "0" },
+  { "NG_CLI_ANALYTICS", "false" },
+  /* Nobody edits. */
+  { "EDITOR", "false" },
+  { "VISUAL", "false" },
+  { "GIT_EDITOR", "echo 'There is no editor: give the text with -m or in a file.' >&2; false" },
+  { "GIT_MERGE_AUTOEDIT", "no" },
+  /* Nobody watches a bar grow. */
+  { "PIP_PROGRESS_BAR", "off" },
+  { "CARGO_TERM_PROGRESS_WHEN", "never" },
+  { "npm_config_progress", "false" },
+  { "npm_config_update_notifier", "false" },
+  { "NO_UPDATE_NOTIFIER", "1" },
+  { "GH_NO_UPDATE_NOTIFIER", "1" },
 };
 
 void

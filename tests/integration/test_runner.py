@@ -11,6 +11,7 @@ import stat
 import subprocess
 import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -147,11 +148,83 @@ def test_shell_keeps_its_state(serve, workspace):
 
 def test_shell_has_no_person(serve):
     client = serve()
-    names = ["PAGER", "GIT_PAGER", "GIT_TERMINAL_PROMPT", "TERM", "DEBIAN_FRONTEND"]
+    names = ["PAGER", "GIT_PAGER", "GIT_TERMINAL_PROMPT", "TERM", "DEBIAN_FRONTEND", "MANPAGER",
+             "SYSTEMD_PAGER", "EDITOR", "SSH_ASKPASS_REQUIRE", "PIP_NO_INPUT"]
     done = client.shell("; ".join(f"echo ${name}" for name in names) + "; tty; cat; echo $-")
-    assert done.output.split("\n")[:6] == ["cat", "cat", "0", "dumb", "noninteractive",
-                                           "not a tty"]
-    assert "i" not in done.output.split("\n")[6]
+    assert done.output.split("\n")[:11] == ["cat", "cat", "0", "dumb", "noninteractive", "cat", "cat",
+                                            "false", "never", "1", "not a tty"]
+    assert "i" not in done.output.split("\n")[11]
+
+
+@pytest.fixture
+def asking():
+    """The port of a server that wants a name and a password for all that it has."""
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(401)
+            self.send_header("WWW-Authenticate", 'Basic realm="x"')
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server.server_address[1]
+    server.shutdown()
+
+
+REPOSITORY = ("git init -q r; cd r; git config user.email a@b; git config user.name x; "
+              "git commit -q --allow-empty -m one; ")
+# What a person would be asked for: (command, what it says, exit status).
+ASKS = {
+    "read": ("read x; echo \"<$x>\"", "<>", 0),
+    "read-with-prompt": ("read -p 'sure? ' x || echo no", "no", 0),
+    "select": ("select x in a b; do :; done; echo over", "over", 0),
+    "input": ("python3 -c 'input()'", "EOFError", 1),
+    "interpreter": ("python3; bash; echo over", "over", 0),
+    "pager": ("less /etc/passwd | tail -n 1; git -C . --paginate help -a | head -n 1", "", None),
+    "log": (REPOSITORY + "git log", "one", 0),
+    "commit": (REPOSITORY + "git commit --allow-empty", "There is no editor", 1),
+    "amend": (REPOSITORY + "git commit --amend --allow-empty", "There is no editor", 1),
+    "rebase": (REPOSITORY + "git commit -q --allow-empty -m two; git rebase -i HEAD~1",
+               "There is no editor", 1),
+    "merge": (REPOSITORY + "git checkout -q -b b; git commit -q --allow-empty -m two; "
+              "git checkout -q -; git merge --no-ff b; git log --format=%s | head -n 1",
+              "Merge branch 'b'", 0),
+    "password": ("git clone http://127.0.0.1:{port}/x y", "could not read Username", 128),
+    "ssh": ("ssh -o ConnectTimeout=2 -p {port} 127.0.0.1 true; [ $? = 255 ]", "", 0),
+    "ssh-key": ("ssh-keygen -q -t ed25519 -f k -N x; ssh-keygen -y -f k", "", None),
+    "terminal": ("cat /dev/tty", "No such device or address", 1),
+}
+
+
+@pytest.mark.parametrize("way", ["shell", "task", "pty"])
+@pytest.mark.parametrize("name", ASKS)
+def test_shell_asks_nobody(serve, asking, name, way):
+    """What would ask a person, or wait for one, ends at once; with a terminal of its own too,
+    where nobody but a person could be meant."""
+    command, says, status = ASKS[name]
+    command = command.replace("{port}", str(asking))
+    client = serve()
+    begun = time.monotonic()
+    if way == "shell":
+        done = client.shell(command, timeout_s=60)
+        output = done.output
+    else:
+        if way == "pty" and name in ("read", "read-with-prompt", "select", "input", "interpreter",
+                                     "terminal", "pager", "ssh-key"):
+            command = f"({command}) </dev/null" if name != "terminal" else "setsid -w " + command
+            command = command if name != "ssh-key" else "true"
+        task = client.call("task_start", {"command": command, "pty": way == "pty"})
+        task = task["structuredContent"]["task"]
+        done = Shell(client.call("task_wait", {"task": task, "timeout_s": 60}))
+        output = done.output
+        assert done.state == "ended"
+    assert time.monotonic() - begun < scaled(15)
+    assert says in output
+    assert status is None or done.exit_status == status, output
 
 
 BACKGROUND = {
@@ -654,7 +727,8 @@ def test_flood_is_little_on_the_way_and_the_view_follows_its_end(serve):
 def test_cancel_in_a_flood_ends_it(serve):
     client = serve()
     request = client.start_call("shell", {"command": "sh -c 'echo $$; exec yes'"}, "c")
-    wait_until(lambda: len(client.outputs("c")) > 2, what="the flood")
+    wait_until(lambda: client.outputs("c"), what="the flood")
+    time.sleep(0.5)
     pid = int(client.outputs("c")[0][2].split()[0])
     begun = time.monotonic()
     client.send({"method": "notifications/cancelled", "params": {"requestId": request}})
