@@ -110,11 +110,12 @@ def parse():
     unknown = [name for name in args.names if name not in projects]
     if unknown:
         parser.error(f"there is no project {', '.join(unknown)}; known: {', '.join(projects)}")
-    return args, {name: projects[name] for name in args.names or projects}
+    return args, projects
 
 
 def main():
-    args, projects = parse()
+    args, known = parse()
+    projects = {name: known[name] for name in args.names or known}
     build = Path(os.environ.get("OPENWORKER_BUILD", ROOT / "build"))
     verdicts, rows = [], {}
     with People() as people, tempfile.TemporaryDirectory(prefix="ow-programs-",
@@ -131,7 +132,7 @@ def main():
                 verdicts += [verdict] if verdict else []
     print("\n" + table.text(projects, rows))
     if args.docs:
-        table.write(ROOT / "docs/work-inside.md", projects, rows)
+        table.write(ROOT / "docs/work-inside.md", known, rows)
     print(", ".join(f"{verdicts.count(word)} {word}" for word in ("passed", "failed", "skipped")))
     return 1 if "failed" in verdicts or "passed" not in verdicts else 0
 

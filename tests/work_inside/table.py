@@ -4,7 +4,7 @@
 
 START, END = "<!-- table -->", "<!-- /table -->"
 HEAD = ["project", "version", "kind", "its tests use", "outside", "bubblewrap", "bubblewrap, by root",
-        "openshell (simulated)", "time", "hosts reached"]
+        "openshell (simulated)", "time", "hosts"]
 PLACES = ["bubblewrap", "bubblewrap-root", "openshell"]
 
 
@@ -45,10 +45,19 @@ def text(projects, rows):
                      for line in lines) + "\n"
 
 
+def _kept(body, projects):
+    """{project: its line} of a table that was written before."""
+    lines = [line for line in body.splitlines() if line.startswith("| ")][1:]
+    return {name: line for line in lines if (name := line.split("|")[1].strip()) in projects}
+
+
 def write(path, projects, rows):
-    """Between the two marks of @path."""
-    table = [HEAD, ["---"] * len(HEAD), *rows_of(projects, rows)]
-    body = "\n".join(f"| {' | '.join(line)} |" for line in table)
+    """Between the two marks of @path, in the order of @projects, which are all that there are. The
+    lines of those that did not run now stay."""
     before, _, rest = path.read_text().partition(START)
-    after = rest.partition(END)[2]
-    path.write_text(f"{before}{START}\n{body}\n{END}{after}")
+    body, _, after = rest.partition(END)
+    lines = _kept(body, projects)
+    lines |= {line[0]: f"| {' | '.join(line)} |" for line in rows_of(projects, rows)}
+    table = [f"| {' | '.join(HEAD)} |", f"|{'---|' * len(HEAD)}",
+             *(lines[name] for name in projects if name in lines)]
+    path.write_text(f"{before}{START}\n" + "\n".join(table) + f"\n{END}{after}")
