@@ -14,11 +14,15 @@
  * cancelled or takes too long. */
 
 #define TOOL_MAX_MS (120 * 1000)
+/* A tool that changes files has so long to come to its end when it is cancelled: it may have
+ * made its change already, and that is then told like any other. */
+#define GRACE_MS 80
 
 typedef struct {
   OwRunner     *runner;
   OwRunnerTask *task;
   bool          timed_out;
+  bool          changes_files;
   OwRunnerTimer timer;
 } Tool;
 
@@ -65,11 +69,26 @@ on_tool_done (const OwRunnerForkAnswer *answer,
 }
 
 static void
+kill_tool (void *user_data)
+{
+  Tool *self = user_data;
+
+  ow_runner_fork_kill (self->runner, self);
+}
+
+static void
 cancel_tool (void *job)
 {
   Tool *self = job;
 
-  ow_runner_fork_kill (self->runner, self);
+  if (!self->changes_files)
+    {
+      kill_tool (self);
+      return;
+    }
+  self->task->cancel = NULL;
+  self->timer.func = kill_tool;
+  ow_runner_loop_start_timer (self->runner->loop, &self->timer, GRACE_MS);
 }
 
 static void
@@ -93,6 +112,7 @@ ow_runner_tool_run (OwRunner         *runner,
     {
       self->runner = runner;
       self->task = task;
+      self->changes_files = func == ow_tool_write || func == ow_tool_edit || func == ow_tool_undo;
     }
   if (self == NULL || !ow_runner_fork_start (runner, func, arguments, on_tool_done, self))
     {

@@ -420,3 +420,25 @@ def test_cancelled_before_its_turn(serve, workspace):
     assert client.reply(second)["result"]["structuredContent"]["cancelled"]
     assert client.reply(first)["result"]["structuredContent"]["exit_status"] == 0
     assert not (workspace.folder / "never").exists()
+
+
+def test_cancelled_write_is_told_or_not_done(work):
+    """A write that is cancelled while it runs has made no change, or tells the one that it made:
+    else that could not be undone."""
+    done = cancelled = 0
+    content = ""
+    for number in range(150):
+        call = work.client.start_call("write", {"path": str(work.folder / "a"),
+                                                "content": f"{number}\n"})
+        time.sleep(number % 15 / 5000)
+        work.client.send({"method": "notifications/cancelled", "params": {"requestId": call}})
+        result = work.client.reply(call)["result"]
+        if "change" in result["structuredContent"]:
+            content = f"{number}\n"
+            done += 1
+        else:
+            assert result["structuredContent"]["cancelled"]
+            cancelled += 1
+        path = work.folder / "a"
+        assert (path.read_text() if path.exists() else "") == content
+    assert done + cancelled == 150 and done > 0
