@@ -197,7 +197,8 @@ ow_channel_call_async (OwChannel          *self,
       return;
     }
   call = ow_open_calls_add (self->calls, &request, g_steal_pointer (&task));
-  if (self->link != NULL)
+  /* A link that may be replaced throws away what is on its way: the one that stays gets it. */
+  if (self->link != NULL && self->next == NULL && self->retry == NULL)
     ow_open_call_send (call, self->link);
   /* What was quiet before there was anything to say is no silence. */
   ow_silence_heard (&self->silence, ow_silence_clocks ());
@@ -425,6 +426,18 @@ ow_channel_change_way (OwChannel    *self,
   return self->once;
 }
 
+/* The link that was doubted is the one after all. */
+static void
+ow_channel_stay (OwChannel *self)
+{
+  g_autoptr (GList) calls = ow_open_calls_list (self->calls);
+
+  for (GList *l = calls; l != NULL; l = l->next)
+    if (!ow_open_call_is_sent (l->data))
+      ow_open_call_send (l->data, self->link);
+  ow_channel_schedule_tick (self);
+}
+
 static void
 ow_channel_attach_failed (OwChannel    *self,
                           const GError *error)
@@ -441,7 +454,7 @@ ow_channel_attach_failed (OwChannel    *self,
            || g_error_matches (error, OW_ERROR, OW_ERROR_DATA))
     ow_channel_lose (self, error->message);
   else if (self->link != NULL && ow_channel_silence_ms (self) < self->times.silence_ms)
-    ow_channel_schedule_tick (self); /* the old one has spoken meanwhile */
+    ow_channel_stay (self); /* the old one has spoken meanwhile */
   else if (ow_channel_is_out_of_patience (self))
     ow_channel_lose_unreached (self, error->message);
   else

@@ -191,7 +191,7 @@ misbehave (const char *call)
     }
   if (is ("break-always"))
     exit (0);
-  if ((is ("silence") && attaches == 1) || is ("silence-always"))
+  if ((begins ("silence") && attaches == 1) || is ("silence-always"))
     silent = 1;
   return is ("garbage") || is ("unknown-reply") || is ("hello-again") || is ("output-flood")
          || is ("never") || silent;
@@ -247,7 +247,7 @@ on_call (OwMcpServer  *server,
   const char *text = ow_json_get_string (arguments, "command", "");
 
   /* A call that is joined after a break is not run again. */
-  if (!(begins ("break-") || is ("silence")) || attaches == 1)
+  if (!(begins ("break-") || begins ("silence")) || attaches == 1)
     count ("runs", 1);
   if (is ("late") || is ("cancel") || is ("mute"))
     {
@@ -449,8 +449,10 @@ probe_write (const char *path)
 }
 
 static json_t *
-resume_answer (void)
+resume_answer (const char *call)
 {
+  if (is ("silence-late") && strcmp (call, "two") == 0)
+    return json_pack ("{s:s}", "state", "unknown");
   if (is ("break-finished"))
     return json_pack ("{s:s, s:o}", "state", "finished", "result", make_result ("kept"));
   if (is ("break-unknown"))
@@ -475,7 +477,7 @@ on_request (OwMcpServer  *server,
   if (strcmp (method, OW_MCP_RESUME) == 0)
     {
       if (!is ("break-deaf") || attaches != 2)
-        ow_mcp_server_reply (server, id, resume_answer ());
+        ow_mcp_server_reply (server, id, resume_answer (ow_json_get_string (params, "callId", "")));
       return true;
     }
   if (strcmp (method, OW_MCP_PROBE) != 0)
@@ -623,6 +625,9 @@ main (int    argc,
     return 5;
   if (is ("no-hello") || (is ("break-mute") && attaches > 1))
     return pause ();
+  /* Time for a call that is made while it is waited for. */
+  if (is ("silence-late") && attaches == 2)
+    usleep (600 * MILLISECOND);
   put_banner ();
   if (spoken_to_early ())
     return 4;

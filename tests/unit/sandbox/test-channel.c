@@ -583,6 +583,33 @@ test_silence (gconstpointer data)
   fixture_clear (&fixture);
 }
 
+/* A call that is made while another link is waited for goes over the one that stays: on the other
+ * it would be thrown away. */
+static void
+test_silence_meanwhile (void)
+{
+  OwChannelTimes times = quick;
+  Fixture fixture;
+  Call one;
+  Call two;
+
+  times.hello_ms = 5000;
+  fixture_init (&fixture, "silence-late", &times);
+  connect_well (&fixture);
+  start_call (&fixture, &one, "one", "shell", NULL);
+  while (counted (&fixture, "attaches") < 2)
+    spin (1);
+  start_call (&fixture, &two, "two", "shell", NULL);
+  patience_wait_until (&one.done, 1);
+  patience_wait_until (&two.done, 1);
+  assert_outcome (&one, OW_OUTCOME_OK);
+  assert_outcome (&two, OW_OUTCOME_OK);
+  g_assert_cmpuint (counted (&fixture, "attaches"), ==, 2);
+  call_clear (&one);
+  call_clear (&two);
+  fixture_clear (&fixture);
+}
+
 /* A runner that answers pings is alive, however long its command says nothing. */
 static void
 test_quiet_command (void)
@@ -833,6 +860,7 @@ main (int    argc,
   g_test_add_func ("/channel/P13/no-patience", test_no_patience);
   g_test_add_data_func ("/channel/silence", "silence", test_silence);
   g_test_add_data_func ("/channel/terminal/silence", "tty/silence", test_silence);
+  g_test_add_func ("/channel/P13/silence-meanwhile", test_silence_meanwhile);
   g_test_add_func ("/channel/quiet-command", test_quiet_command);
   g_test_add_func ("/channel/give-up", test_give_up);
   g_test_add_func ("/channel/requests", test_requests);
