@@ -489,10 +489,32 @@ paths_of (const List *list)
   return (OwRunnerPaths) { (const char *const *) list->items, list->n };
 }
 
+/* Landlock's rules hold for all that is below: a place that has something of the server's in it is
+ * no command's. */
+static void
+leave_out (List       *list,
+           const List *own)
+{
+  size_t n = 0;
+
+  for (size_t i = 0; i < list->n; i++)
+    {
+      size_t length = strlen (list->items[i]);
+      bool holds = false;
+
+      for (size_t j = 0; j < own->n; j++)
+        holds |= strncmp (own->items[j], list->items[i], length) == 0
+                 && (own->items[j][length] == '/' || own->items[j][length] == '\0');
+      if (!holds)
+        list->items[n++] = list->items[i];
+    }
+  list->n = n;
+}
+
 /* The server's own restriction, and what the one of its commands will be. */
 static bool
-restrict_all (const Options *options,
-              char           error[OW_RUNNER_ERROR_SIZE])
+restrict_all (Options *options,
+              char     error[OW_RUNNER_ERROR_SIZE])
 {
   List all = { .items = calloc (options->landlock_rw.n + options->landlock_own.n + 1,
                                 sizeof (char *)) };
@@ -510,6 +532,8 @@ restrict_all (const Options *options,
   ok = ow_runner_landlock_restrict (paths_of (&options->landlock_list),
                                     paths_of (&options->landlock_ro), paths_of (&all), error);
   free (all.items);
+  leave_out (&options->landlock_ro, &options->landlock_own);
+  leave_out (&options->landlock_rw, &options->landlock_own);
   ow_runner_inner_configure (paths_of (&options->landlock_list), paths_of (&options->landlock_ro),
                              paths_of (&options->landlock_rw));
   return ok;

@@ -48,7 +48,8 @@ ow_openshell_words_command (const OwSandboxPlan *plan)
       g_strv_builder_add_many (command, folder->read_only ? "--folder-ro" : "--folder",
                                folder->path, NULL);
     }
-  g_strv_builder_add_many (command, "--landlock", "--landlock-list", "/", NULL);
+  /* No names to be listed besides: OpenShell's own rules have none. */
+  g_strv_builder_add_many (command, "--landlock", NULL);
   for (guint i = 0; ow_openshell_policy_read_only[i] != NULL; i++)
     g_strv_builder_add_many (command, "--landlock-ro", ow_openshell_policy_read_only[i], NULL);
   for (guint i = 0; ow_openshell_policy_read_write[i] != NULL; i++)

@@ -132,7 +132,7 @@ CANARIES = {
 
 
 @pytest.mark.parametrize("where", CANARIES)
-def test_folder_with_a_credential_is_not_shared(account, workspace, person, wall, where):
+def test_S17_folder_with_a_credential_is_not_shared(account, workspace, person, wall, where):
     tool = person.program(".tools/bin/tool")
     CANARIES[where](person)
     if where != "needed":
@@ -152,7 +152,7 @@ def test_folder_with_a_credential_is_not_shared(account, workspace, person, wall
         assert "tool: not found" in person.inside(wall, "tool").stderr
 
 
-def test_credential_that_comes_later_ends_the_sharing(account, workspace, person, wall):
+def test_S17_credential_that_comes_later_ends_the_sharing(account, workspace, person, wall):
     tool = person.program(".tools/bin/tool")
     person.share(".tools/bin")
     assert person.inside(wall, "tool").stdout == "ran\n"
