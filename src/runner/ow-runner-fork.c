@@ -23,8 +23,8 @@
 
 /* Arguments up to this fit into a socket that nobody has read from yet. */
 #define ORDER_MAX (64u * 1024)
-/* Those that wait: at once, and after none had work for a while. */
-#define IDLE_MAX  8u
+/* So many of those that wait are left when it is looked, which is some time after there were more.
+ * Until then as many wait as there were calls at once, for the next calls of that kind. */
 #define IDLE_LEFT 1u
 #define IDLE_MS   5000
 
@@ -210,11 +210,6 @@ give_back (Fork *self)
 {
   OwRunnerForks *forks = self->runner->forks;
 
-  if (forks->waiting >= IDLE_MAX)
-    {
-      fork_close (self);
-      return;
-    }
   set_waiting (self, true);
   if (forks->list != self)
     {

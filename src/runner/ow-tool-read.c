@@ -39,6 +39,27 @@ typedef struct {
   bool         partial;     /* the scan ended before the file did */
 } Reader;
 
+/* The number in front of a line, six places wide at least: done for each line of a file. */
+static void
+show_number (Reader *self,
+             bool    valid)
+{
+  char number[32];
+  char *at = number + sizeof number;
+  long long left = (long long) self->line;
+
+  *--at = '\0';
+  *--at = '\t';
+  if (!valid)
+    *--at = '!';
+  for (int places = 0; left > 0 || places < 6; places++)
+    {
+      *--at = left > 0 || places == 0 ? (char) ('0' + left % 10) : ' ';
+      left /= 10;
+    }
+  ow_runner_buffer_append (&self->text, at);
+}
+
 static void
 show_line (Reader *self,
            size_t  length)
@@ -52,7 +73,7 @@ show_line (Reader *self,
   rest -= length + (self->ends_cr && length < self->line_length ? 1 : 0);
   valid = ow_runner_utf8_is_valid (self->held, length);
 
-  ow_runner_buffer_printf (&self->text, "%6lld%s\t", (long long) self->line, valid ? "" : "!");
+  show_number (self, valid);
   ow_runner_buffer_bytes (&self->text, self->held, length, NULL);
   if (rest > 0)
     ow_runner_buffer_printf (&self->text, " … [%zu more bytes in this line]", rest);
