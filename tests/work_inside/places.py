@@ -9,6 +9,7 @@ import pwd
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -102,11 +103,25 @@ def read_steps(text):
     return seconds, tested
 
 
+def where_they_lie(hosts):
+    """Of @hosts, by which address this machine reaches each: the simulation refuses, as the real one
+    does, addresses that mirrors of a registry may have."""
+    places = {}
+    for host in hosts:
+        try:
+            address = socket.getaddrinfo(host, 443, socket.AF_INET, socket.SOCK_STREAM)[0][4][0]
+        except OSError:
+            continue
+        places[f"{host}:443"] = f"{address}:443"
+    return places
+
+
 class Place:
     """One of: outside, bubblewrap started by the ordinary account, bubblewrap started by root for
     that account's folder, a simulated openshell."""
 
-    def __init__(self, name, people, programs, settings):
+    def __init__(self, name, people, programs, settings, reached=()):
+        self.reached = reached
         self.name, self.people, self.programs, self.settings = name, people, programs, settings
         self.wall, self.provider = None, name.partition("-")[0]
 
@@ -124,6 +139,8 @@ class Place:
             self.wall = make_wall(self.provider, self.account, (self.people.uid, self.people.gid))
             self.account.write(self.account.workspace.config / "config.toml",
                                f"sandbox_extra_hosts = {json.dumps(self.settings.hosts)}\n")
+            if self.wall.is_openshell:
+                self.wall.sim.set(hosts=where_they_lie(self.reached))
         return self
 
     def __exit__(self, *failure):

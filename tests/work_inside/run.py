@@ -61,9 +61,9 @@ def keep_log(name, place, outcome):
     return path
 
 
-def run_place(name, place, project, archive, people, programs, settings):
+def run_place(name, place, project, archive, surroundings, reached):
     print(f"{name}: {place} …", flush=True)
-    with Place(place, people, programs, settings) as where:
+    with Place(place, *surroundings, reached) as where:
         outcome = where.run(project, archive)
     path = keep_log(name, place, outcome)
     times = ", ".join(f"{step} {seconds:.1f} s" for step, seconds in outcome.seconds.items())
@@ -72,20 +72,23 @@ def run_place(name, place, project, archive, people, programs, settings):
     return outcome
 
 
-def run_project(name, project, wanted, people, programs, settings):
-    """{place: (outcome or None, "passed" | "failed" | "skipped", why)}"""
-    places = places_for(project, wanted)
+def run_project(name, project, wanted, surroundings):
+    """{place: (outcome or None, "passed" | "failed" | "skipped", why)}; @surroundings: what each
+    Place needs."""
+    places, results = places_for(project, wanted), {}
     try:
         archive = fetch(project["kind"], project["name"], project["version"])
     except Unavailable as error:
         return {place: (None, "skipped", f"its source cannot be had: {error}") for place in places}
+
     def run(place):
-        return run_place(name, place, project, archive, people, programs, settings)
+        reached = {host for outcome, *_ in results.values() if outcome for host in outcome.hosts}
+        return run_place(name, place, project, archive, surroundings, sorted(reached))
 
     outside = run("outside")
     if not outside.good:
         outside = run("outside")
-    results = {"outside": (outside, None, None)}
+    results["outside"] = (outside, None, None)
     if not outside.good:
         why = f"it does not pass outside: status {outside.status}, {outside.counts}"
         return {**results, **{place: (None, "skipped", why) for place in places}}
@@ -124,8 +127,8 @@ def main():
         copy_programs(build, Path(programs))
         settings = Settings.read()
         for name, project in projects.items():
-            rows[name] = run_project(name, project, args.place or INSIDE, people, Path(programs),
-                                     settings)
+            rows[name] = run_project(name, project, args.place or INSIDE,
+                                     (people, Path(programs), settings))
             for place, (_, verdict, why) in rows[name].items():
                 if why:
                     print(f"{name}: {place}: {verdict}: {why}", flush=True)
