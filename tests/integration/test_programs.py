@@ -9,6 +9,7 @@ import stat
 import uuid
 
 import pytest
+from model_server import ModelServer
 
 EXEC = ["sandbox", "exec"]
 TOKEN = f"canary-{uuid.uuid4().hex}"
@@ -299,3 +300,18 @@ def test_folder_of_the_session_is_not_shared_twice(account, workspace, person, w
         pytest.skip("a folder under the home is root's here, and no folder of this wall")
     done = person.inside(wall, f"tool; echo new > {tool.parent}/new && echo written", tool.parent)
     assert "a folder of the session" in done.stderr and "written" in done.stdout
+
+
+def test_agent_is_told_what_is_shared(account, workspace, person, wall):
+    """REQ-A03."""
+    tool = person.program(".tools/bin/tool")
+    for shared in (False, True):
+        if shared:
+            person.share(".tools/bin")
+        with ModelServer([{"text": "Done."}]) as server:
+            done = account.run([person.openworker, "run", *wall.argv, "--approve", "sandboxed", "--folder",
+                                workspace.folder, "--model", "openai:any", "--base-url", server.url,
+                                "Do it."], env={**person.env, "OPENWORKER_API_KEY": "k"})
+            assert done.returncode == 0, done.stderr
+            told = server.requests[0].messages[0]["content"]
+        assert (f"- {tool.parent}\n" in told and "read-only" in told) is shared, told

@@ -127,7 +127,8 @@ print("over")
 """
 
 
-def test_S24_command_is_not_heard_at_the_runners_socket(account, workspace, folder, openworker, wall):
+def test_S24_command_is_not_heard_at_the_runners_socket(account, workspace, folder, openworker,
+                                                        wall):
     account.write(folder / "knock.py", KNOCK)
     recording = replay(account, workspace, shell("python3 knock.py > out 2>&1"),
                        # One that has lost its parent is one all the same.

@@ -2,6 +2,7 @@
  * SPDX-FileCopyrightText: The OpenWorker authors */
 
 #include "config/ow-config-hosts.h"
+#include "config/ow-config-programs.h"
 #include "config/ow-model-settings.h"
 
 #include <glib/gstdio.h>
@@ -23,7 +24,7 @@
 #define ITEM(n) "{ name = \"" n "\", provider = \"openai\", model = \"m\", " \
   "base_url = \"http://127.0.0.1:1/v1\" }"
 
-typedef enum { ADD, REMOVE, SET, HOST } Op;
+typedef enum { ADD, REMOVE, SET, HOST, UNSHARE } Op;
 
 /* The whole file before and after: what is outside the edit is in both. */
 typedef struct {
@@ -73,6 +74,8 @@ apply (const char  *path,
     return add (path, "new", error);
   if (op == REMOVE)
     return ow_config_remove_model (path, "old", error);
+  if (op == UNSHARE)
+    return ow_config_remove_program (path, "/b/bin", error);
   if (op == HOST)
     {
       g_autoptr (OwHost) host = ow_host_new ("new.org", 443);
@@ -368,6 +371,32 @@ test_hosts (Fixture       *f,
     check_row (f, &hosts[i]);
 }
 
+#define PROGRAMS "sandbox_programs"
+
+/* "/b/bin" is taken out. */
+static const Row programs[] = {
+  { UNSHARE, PROGRAMS " = [\"/b/bin\"]\n", PROGRAMS " = []\n", NULL },
+  { UNSHARE, PROGRAMS " = ['/b/bin'] # x", PROGRAMS " = [] # x", NULL },
+  { UNSHARE, PROGRAMS " = [\"/a\", \"/b/bin\", \"/c\"]\n", PROGRAMS " = [\"/a\", \"/c\"]\n",
+    NULL },
+  { UNSHARE, PROGRAMS " = [\"/b/bin\",\"/c\"]\n", PROGRAMS " = [\"/c\"]\n", NULL },
+  { UNSHARE, PROGRAMS " = [\"/a\", \"\"\"/b/bin\"\"\"]\n", PROGRAMS " = [\"/a\", ]\n", NULL },
+  { UNSHARE, PROGRAMS " = [ # \"/b/bin\"\n  \"/a\\\"/x\", # one\n  \"/b/bin\",\n  \"/c\",\n]\n",
+    PROGRAMS " = [ # \"/b/bin\"\n  \"/a\\\"/x\", # one\n  \"/c\",\n]\n", NULL },
+  { UNSHARE, BOM PROGRAMS " = [\r\n\t\"/b/bin\", # gone?\r\n\t\"/c\"\r\n]\r\n",
+    BOM PROGRAMS " = [\r\n\t# gone?\r\n\t\"/c\"\r\n]\r\n", NULL },
+  { UNSHARE, PROGRAMS " = [\"/b\"]\n", NULL, "is not shared" },
+  { UNSHARE, "", NULL, "is not shared" },
+};
+
+static void
+test_programs (Fixture       *f,
+               gconstpointer  data)
+{
+  for (gsize i = 0; i < G_N_ELEMENTS (programs); i++)
+    check_row (f, &programs[i]);
+}
+
 #define ROOM_TEST(path, func) \
   g_test_add (path, Fixture, NULL, config_set_up, func, config_tear_down)
 
@@ -381,6 +410,7 @@ main (int   argc,
   ROOM_TEST ("/config/R04/removing", test_removing);
   ROOM_TEST ("/config/R04/setting", test_setting);
   ROOM_TEST ("/config/R04/hosts", test_hosts);
+  ROOM_TEST ("/config/R04/programs", test_programs);
   ROOM_TEST ("/config/R04/there-and-back", test_there_and_back);
   ROOM_TEST ("/config/A31/edited", test_bom);
   ROOM_TEST ("/config/R04/every-cut", test_every_cut);

@@ -106,6 +106,37 @@ test_options (void)
     }
 }
 
+/* REQ-W14: read-only, and before the folders, so that none of these is covered. */
+static void
+test_programs (void)
+{
+  static OwFolder shared = { .path = (char *) "/home/ann/.cargo/bin", .read_only = TRUE };
+  static const int shared_fds[] = { 40 };
+  OwSandboxPlan with = plan;
+  OwBubblewrapArgs args = make_args (1000);
+  g_autofree char *options = NULL;
+  g_autofree char *command = NULL;
+  g_auto (GStrv) argv = NULL;
+  const char *place;
+
+  with.programs = g_ptr_array_new ();
+  with.bins = g_ptr_array_new ();
+  g_ptr_array_add (with.programs, &shared);
+  g_ptr_array_add (with.bins, shared.path);
+  args.plan = &with;
+  args.fds.programs = shared_fds;
+  options = options_text (&args);
+  place = strstr (options, "|--ro-bind-fd|40|/home/ann/.cargo/bin|");
+  g_assert_nonnull (place);
+  g_assert_true (place < strstr (options, "|--bind-fd|32|"));
+  argv = ow_bubblewrap_args_argv (&args);
+  command = g_strjoinv ("|", argv);
+  g_assert_nonnull (strstr (command, "|--landlock-ro|/home/ann/.cargo/bin|"));
+  g_assert_true (g_str_has_suffix (command, "|--path|/home/ann/.cargo/bin"));
+  g_ptr_array_unref (with.programs);
+  g_ptr_array_unref (with.bins);
+}
+
 static void
 test_root (void)
 {
@@ -276,6 +307,7 @@ main (int    argc,
     g_ptr_array_add (plan.folders, &folders[i]);
   g_test_add_func ("/bubblewrap/options", test_options);
   g_test_add_func ("/bubblewrap/S23/root", test_root);
+  g_test_add_func ("/bubblewrap/programs", test_programs);
   g_test_add_func ("/bubblewrap/argv", test_argv);
   g_test_add_func ("/bubblewrap/trial", test_trial);
   g_test_add_func ("/bubblewrap/pack", test_pack);
