@@ -30,8 +30,40 @@ typedef struct {
   GHashTable *asked;    /* (owned) call → tool entry */
 } Maker;
 
+/* How the rest of a result that was cut is had. The last line of a command's is the runner's
+ * (ow-runner-report.c); what it says there is data, as is the path. */
+static const char *
+describe_rest (const char *tool,
+               const char *result)
+{
+  static const struct { const char *tool; const char *way; } ways[] = {
+    { "read", "Ask for them with offset and limit." },
+    { "grep", "Ask for less: a narrower pattern, glob or path." },
+    { "glob", "Ask for less: a narrower pattern or path." },
+    { "list", "Ask for less: a folder below this one, or glob with a pattern." },
+    { "edit", "Look at the file with read." },
+    { "task_read", "They are not kept. Read more often, or let the command write to a file." },
+    { "task_wait", "They are not kept. Read more often, or let the command write to a file." },
+    { "task_stop", "They are not kept. Read more often, or let the command write to a file." },
+  };
+  const char *last = strrchr (result, '\n');
+
+  for (gsize i = 0; i < G_N_ELEMENTS (ways); i++)
+    {
+      if (g_strcmp0 (tool, ways[i].tool) == 0)
+        return ways[i].way;
+    }
+  if (last != NULL && strstr (last, " of the output ") != NULL)
+    return "The last line of this result names a file that has them: read parts of it with the "
+           "shell, for instance sed -n '200,400p' FILE or grep -n PATTERN FILE. The command need "
+           "not run again.";
+  return "They are not kept: run the command again with its output in a file (COMMAND >FILE 2>&1) "
+         "and read parts of that, or let it say less.";
+}
+
 char *
-ow_agent_result_for_model (const char *result)
+ow_agent_result_for_model (const char *tool,
+                           const char *result)
 {
   gsize       length;
   const char *head_end;
@@ -44,10 +76,9 @@ ow_agent_result_for_model (const char *result)
     return g_strdup (result);
   head_end = g_utf8_find_prev_char (result, result + RESULT_HEAD_BYTES + 1);
   tail = g_utf8_find_next_char (result + length - RESULT_TAIL_BYTES - 1, NULL);
-  return g_strdup_printf ("%.*s\n[… %" G_GSIZE_FORMAT " bytes left out here. To see them, ask "
-                          "for less at a time: read with offset and limit, grep for what matters, "
-                          "or send a command's output to a file and read parts of it. …]\n%s",
-                          (int) (head_end - result), result, (gsize) (tail - head_end), tail);
+  return g_strdup_printf ("%.*s\n[… %" G_GSIZE_FORMAT " bytes left out here. %s …]\n%s",
+                          (int) (head_end - result), result, (gsize) (tail - head_end),
+                          describe_rest (tool, result), tail);
 }
 
 static json_t *
@@ -211,7 +242,8 @@ take_call_event (Maker         *maker,
         json_object_set_new (tool, "text", json_string (NO_RESULT));
       break;
     default:
-      text = ow_agent_result_for_model (ow_event_get_string (event, "result"));
+      text = ow_agent_result_for_model (ow_event_get_string (event, "tool"),
+                                        ow_event_get_string (event, "result"));
       if (tool != NULL)
         json_object_set_new (tool, "text", json_string (text));
       break;

@@ -25,6 +25,7 @@ typedef struct {
   OwRunnerForks    *forks;
   OwRunnerWatch    *watch;   /* what commands change */
   OwRunnerBackground *background;
+  OwRunnerSpills   *spills;
   char              instance[33];
 } OwRunner;
 

@@ -22,6 +22,7 @@ typedef struct {
   bool        shell_restarted;
   bool        began_anew;      /* it ran in a new one, since the last had ended by itself */
   bool        state_kept;      /* variables and functions went over to the new shell */
+  const OwRunnerSpill *spill;  /* (nullable) where the output is kept whole */
   json_t     *leftovers;       /* (owned) array, stolen by ow_runner_report_result() */
 } OwRunnerReport;
 

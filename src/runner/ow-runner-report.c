@@ -71,9 +71,28 @@ add_leftovers (Line   *line,
     line_add (line, " and %zu more", n - 8);
 }
 
+/* The words are read by the agent's room (ow-agent-history.c). */
+static void
+tell_spill (Line                *line,
+            const OwRunnerSpill *spill,
+            uint64_t             bytes)
+{
+  const char *path = spill == NULL ? NULL : ow_runner_spill_get_path (spill);
+  uint64_t kept = path == NULL ? 0 : ow_runner_spill_get_bytes (spill);
+
+  if (path == NULL)
+    return;
+  if (kept == bytes)
+    line_add (line, ", all of the output is in %.4000s", path);
+  else
+    line_add (line, ", the first %llu bytes of the output are in %.4000s",
+              (unsigned long long) kept, path);
+}
+
 static void
 make_last_line (Line                 *line,
                 const OwRunnerReport *self,
+                uint64_t              bytes,
                 uint64_t              dropped,
                 uint64_t              cut)
 {
@@ -109,6 +128,7 @@ make_last_line (Line                 *line,
     line_add (line, ", the shell ended: a new one starts without its variables and functions");
   if (cut > 0)
     line_add (line, ", %llu bytes of output left out", (unsigned long long) cut);
+  tell_spill (line, self->spill, bytes);
   if (dropped > 0)
     line_add (line, ", %llu bytes not shown while it ran", (unsigned long long) dropped);
   add_leftovers (line, self->leftovers);
@@ -217,7 +237,8 @@ ow_runner_report_result (OwRunnerReport *self,
       cwd[n] = '\0';
       self->cwd = cwd;
     }
-  make_last_line (&line, self, ow_runner_output_get_dropped (output),
+  make_last_line (&line, self, ow_runner_output_get_bytes (output),
+                  ow_runner_output_get_dropped (output),
                   ow_runner_output_get_cut (output));
   whole = malloc (length + 1 + 3 * LAST_LINE_MAX);
   if (text == NULL || whole == NULL)

@@ -421,8 +421,9 @@ run (const Options *options,
   runner->shell = ow_runner_shell_new (runner);
   ow_runner_inner_watch (runner->children, ow_runner_shell_on_inner_lost, runner->shell);
   runner->background = ow_runner_background_new (runner);
+  runner->spills = ow_runner_spills_new (options->home);
   if (signals.fd >= 0 && runner->watch != NULL && runner->shell != NULL
-      && runner->background != NULL
+      && runner->background != NULL && runner->spills != NULL
       && ow_runner_loop_add (runner->loop, signals.fd, EPOLLIN, on_signal, &signals) != NULL)
     server = ow_runner_server_new (runner, lease_ms);
   if (server == NULL)
@@ -442,6 +443,7 @@ run (const Options *options,
   /* The shell first: what a command has written last still goes to its task. */
   ow_runner_shell_free (runner->shell);
   ow_runner_background_free (runner->background);
+  ow_runner_spills_free (runner->spills);
   ow_runner_server_free (server);
   ow_runner_forward_free (forward);
   if (signals.fd >= 0)

@@ -242,6 +242,7 @@ finish_command (OwRunnerShell  *self,
   drop_capture (self);
   report->is_shell = true;
   report->began_anew = self->began_anew;
+  report->spill = command->task->spill;
   report->cwd = self->cwd;
   report->duration_ms = ow_runner_loop_now () - self->started;
   report->timed_out = self->timed_out;
@@ -645,6 +646,8 @@ try_start (OwRunnerShell *self)
       refuse_first (self, "The shell was lost and is started anew", errno);
       return false;
     }
+  if (command->task->spill == NULL)
+    command->task->spill = ow_runner_spill_new (self->runner->spills);
   self->started = ow_runner_loop_now ();
   self->started_ticks = ow_runner_process_now ();
   self->began = ow_runner_watch_clock ();

@@ -8,6 +8,7 @@
 #include "ow-runner-client-private.h"
 #include "ow-runner-loop-private.h"
 #include "ow-runner-output-private.h"
+#include "ow-runner-spill-private.h"
 
 /* The calls that run now, and the one client that their output and results go to. */
 
@@ -27,6 +28,7 @@ struct _OwRunnerTask {
   OwRunnerTasks  *tasks;
   OwRunnerCall   *call;
   OwRunnerOutput *output;
+  OwRunnerSpill  *spill;     /* (owned) (nullable) where what is too long goes whole */
   json_t         *waiters;   /* (owned) request ids of the present client */
   bool            cancelled;
   bool            named;     /* the id is the client's: output is sent */

@@ -132,6 +132,8 @@ ow_runner_task_output (OwRunnerTask   *task,
                        size_t          length)
 {
   ow_runner_output_add (task->output, stream, data, length);
+  if (task->spill != NULL)
+    ow_runner_spill_add (task->spill, data, length);
   if (!task->pace.armed)
     send_waiting (task, false);
   adapt_flow (task);
@@ -143,6 +145,7 @@ may_skip (void *user_data)
   const OwRunnerTask *task = user_data;
 
   return !task->lossless && ow_runner_output_is_full (task->output)
+         && (task->spill == NULL || !ow_runner_spill_wants (task->spill))
          && (!task->named || task->pace.armed);
 }
 
@@ -176,6 +179,7 @@ task_free (OwRunnerTask *task)
     }
   ow_runner_loop_stop_timer (task->tasks->loop, &task->pace);
   ow_runner_output_free (task->output);
+  ow_runner_spill_free (task->spill);
   json_decref (task->waiters);
   free (task);
 }

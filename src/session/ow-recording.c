@@ -101,7 +101,7 @@ static char *
 make_pattern (GRegex     *finder,
               const char *result)
 {
-  g_autofree char *text = ow_agent_result_for_model (result);
+  g_autofree char *text = ow_agent_result_for_model (NULL, result);
   gsize    length = strlen (text);
   GString *pattern = g_string_new ("\\A");
 

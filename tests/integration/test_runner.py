@@ -661,6 +661,59 @@ def test_result_keeps_head_and_tail(serve):
     assert len(kept) + cut == done.bytes == len("first\nlast\n") + 6888896
 
 
+def numbers(client, first, last, path):
+    return client.shell(f"sed -n '{first},{last}p' {path}").output
+
+
+def test_long_output_is_kept_whole(serve, workspace, ordinary_user):
+    """What a model is not given of a command's output can be had without running it again."""
+    client = serve("--home", workspace.home)
+    short = client.shell("seq 5000")
+    assert "of the output" not in short.last_line and not (workspace.home / FOLDER).exists()
+    done = client.shell("seq 100000; echo end >&2; exit 3")
+    path = re.search(r", all of the output is in (~/\S+)\]$", done.last_line)[1]
+    assert numbers(client, 50000, 50002, path) == "50000\n50001\n50002\n"
+    assert numbers(client, 100001, 100001, path) == "end\n"
+    kept = workspace.home / path[2:]
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert stat.S_IMODE(kept.parent.stat().st_mode) == 0o700
+    done = client.shell("seq 10000000")
+    first, path = re.search(r", the first (\d+) bytes of the output are in (~/\S+)\]$",
+                            done.last_line).groups()
+    assert int(first) == 8 * MIB == (workspace.home / path[2:]).stat().st_size
+    assert numbers(client, 400000, 400000, path) == "400000\n"
+    # The oldest go first, and all with the server.
+    for _ in range(8):
+        client.shell("seq 20000")
+    assert len(os.listdir(workspace.home / FOLDER)) == 8 and not kept.exists()
+    client.process.stdin.close()
+    client.process.wait(scaled(10))
+    assert os.listdir(workspace.home / FOLDER) == []
+
+
+FOLDER = ".openworker-output"
+
+
+@pytest.mark.parametrize("spoil", [
+    f"ln -s {{folder}} ~/{FOLDER}", f"touch ~/{FOLDER}", f"mkdir -m 777 ~/{FOLDER}",
+    f"mkdir -m 500 ~/{FOLDER}", f"mkdir -m 700 ~/{FOLDER}; for i in $(seq 99); do ln -s "
+    f"{{folder}}/x ~/{FOLDER}/$i.txt; done"])
+def test_long_output_goes_nowhere_else(serve, workspace, spoil):
+    """The folder is in reach of what runs: a link there leads nowhere, and the output is what it
+    was, with no word of a file."""
+    client = serve("--home", workspace.home)
+    assert client.shell(spoil.replace("{folder}", str(workspace.folder))).exit_status == 0
+    done = client.shell("seq 100000")
+    assert done.exit_status == 0 and "of the output" not in done.last_line
+    assert os.listdir(workspace.folder) == [] and done.output.startswith("1\n2\n")
+
+
+def test_long_output_without_a_home_of_its_own_is_not_kept(serve, workspace):
+    done = serve().shell("seq 100000")
+    assert "of the output" not in done.last_line
+    assert not (workspace.home / FOLDER).exists()
+
+
 @pytest.mark.parametrize("command", ["yes", "cat /dev/zero", "cat /dev/urandom", "yes ééé",
                                      "yes >&2 & yes"])
 def test_flood_is_cheap(serve, command):

@@ -274,6 +274,36 @@ test_busy (void)
   agent_tear_down (&fixture);
 }
 
+/* What is left out of a result can be had, by the way that the tool has. */
+static void
+test_cut_ways (void)
+{
+  static const struct { const char *tool; const char *last; const char *way; } ways[] = {
+    { "shell", "[exit 0, 1.00 s, /f]", "run the command again with its output in a file" },
+    { "shell", "[exit 0, 1.00 s, /f, all of the output is in /h/1.txt]", "need not run again" },
+    { "shell", "[exit 0, 1.00 s, /f, the first 9 bytes of the output are in /h/1.txt]",
+      "need not run again" },
+    { "read", "x", "offset and limit" },
+    { "grep", "x", "a narrower pattern, glob or path" },
+    { "glob", "x", "a narrower pattern or path" },
+    { "list", "x", "a folder below this one" },
+    { "task_read", "[t1 is running]", "Read more often" },
+    { NULL, "x", "They are not kept" },
+  };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (ways); i++)
+    {
+      g_autofree char *many = g_strnfill (70000, 'x');
+      g_autofree char *text = g_strdup_printf ("%s\n%s", many, ways[i].last);
+      g_autofree char *given = ow_agent_result_for_model (ways[i].tool, text);
+      g_autofree char *end = g_strdup_printf ("\n%s", ways[i].last);
+
+      g_assert_nonnull (strstr (given, ways[i].way));
+      g_assert_nonnull (strstr (given, "bytes left out here. "));
+      g_assert_true (g_str_has_suffix (given, end));
+    }
+}
+
 /* What the model is given of a result, at the edges of the cut and inside characters. */
 static void
 test_cut (void)
@@ -289,7 +319,7 @@ test_cut (void)
 
         while (text->len < sizes[i])
           g_string_append (text, fills[j]);
-        given = ow_agent_result_for_model (text->str);
+        given = ow_agent_result_for_model ("shell", text->str);
         g_assert_true (g_utf8_validate (given, -1, NULL));
         g_assert_cmpstr (given, !=, "");
         if (text->len > 0 && text->len <= 65536)
@@ -346,6 +376,7 @@ main (int   argc,
   g_test_add_func ("/agent/lost-state", test_lost_state);
   g_test_add_func ("/agent/busy", test_busy);
   g_test_add_func ("/agent/cut", test_cut);
+  g_test_add_func ("/agent/cut-ways", test_cut_ways);
   g_test_add_func ("/agent/REQ-A03/environment", test_environment);
   return g_test_run ();
 }

@@ -61,9 +61,9 @@ gboolean ow_agent_run_turn_finish (OwAgent *self, GAsyncResult *result, GError *
  * turn nothing happens. */
 void     ow_agent_fail            (OwAgent *self, const GError *error);
 
-/* What the model is given as a call's result: the text of its tool-ended event, cut
- * where it is long, never empty. (transfer full) */
-char    *ow_agent_result_for_model (const char *result);
+/* What the model is given as the result of a call of @tool: the text of its tool-ended event,
+ * cut where it is long, with the way to the rest, never empty. (transfer full) */
+char    *ow_agent_result_for_model (const char *tool, const char *result);
 
 /* The system prompt (REQ-A03): folders with their modes, network profile and hosts, level, shared
  * credentials, what lost shell state means. @folders: array of {"path","read_only"}.
