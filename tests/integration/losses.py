@@ -136,7 +136,8 @@ class Hand:
 
     def wait(self, condition, what, seconds=60):
         def look():
-            assert self.process.poll() is None or condition(), f"it ended before {what}: {self.said()}"
+            assert self.process.poll() is None or condition(), (
+                f"it ended before {what}: {self.said()} {(self.workspace.path / 'out').read_text()[-600:]}")
             return condition()
         return wait_until(look, seconds, what)
 
@@ -184,8 +185,15 @@ class Hand:
         return below(*[pid for pid, words in every.items() if words and words[0].endswith("bwrap")])
 
     def runner(self):
+        """None when it has ended already."""
         pids = self.serving()
-        return next(pid for pid in pids if stat_of(pid)[1] not in pids)
+        for pid in pids:
+            try:
+                if stat_of(pid)[1] not in pids:
+                    return pid
+            except OSError:
+                continue
+        return None
 
     def relays(self):
         """What carries the stream on the host's side."""
@@ -242,7 +250,7 @@ class Hand:
         send(reversed(every), signal.SIGCONT)
 
     def do_runner(self, link):
-        send([self.runner()], signal.SIGKILL)
+        send(filter(None, [self.runner()]), signal.SIGKILL)
 
     def do_wall(self, link):
         if self.wall.is_openshell:
