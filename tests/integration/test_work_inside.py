@@ -56,7 +56,7 @@ def test_what_is_said_of_a_project(tmp_path, programs, name):
 
 
 @pytest.mark.parametrize("kind,text,wanted", [
-    ("pytest", "==== 3 failed, 250 passed, 2 skipped, 1 error, 1 xfailed in 9.01s ====", (250, 4, 3)),
+    ("pytest", "==== 3 failed, 250 passed, 2 skipped, 1 error, 1 xfailed, 2 xpassed in 9.01s", (250, 4, 5)),
     ("pytest", "254 passed in 258.97s (0:04:18)", (254, 0, 0)),
     ("pytest", "no tests ran in 0.01s", None),
     ("cargo", "test result: ok. 5 passed; 0 failed; 1 ignored; 0 measured\n"
