@@ -106,6 +106,7 @@ desk_new (void *user_data)
   free (error);
   if (pattern == NULL)
     return NULL;
+  ow_runner_pattern_set_deadline (pattern, &self->walk->deadline);
   desk = ow_runner_buffer_alloc (sizeof *desk);
   ow_runner_search_desk_init (desk, pattern);
   return desk;

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <time.h>
 
 #include "ow-runner-syntax-private.h"
 
@@ -32,6 +33,10 @@ OwRunnerPatternState ow_runner_pattern_line (OwRunnerPattern *self,
                                              size_t           length,
                                              size_t          *start,
                                              size_t          *end);
+
+/* After that moment of the monotonic clock nothing more is found. */
+void                 ow_runner_pattern_set_deadline (OwRunnerPattern       *self,
+                                                     const struct timespec *deadline);
 
 /* To be called when the bytes that are looked at are others than before. */
 void                 ow_runner_pattern_new_bytes (OwRunnerPattern *self);

@@ -45,6 +45,8 @@ struct _OwRunnerPattern {
   OwRunnerSyntax       syntax;
   Many                 many[4];      /* by BytesKind */
   uint32_t             options;
+  struct timespec      deadline;     /* (monotonic clock) 0: none */
+  bool                 late;         /* it is over */
   size_t               misses;
   const char          *checked;      /* (nullable) end of the bytes that kind is about */
   unsigned             kind;         /* BytesKind */
@@ -195,6 +197,25 @@ ow_runner_pattern_syntax (const OwRunnerPattern *self)
   return &self->syntax;
 }
 
+void
+ow_runner_pattern_set_deadline (OwRunnerPattern       *self,
+                                const struct timespec *deadline)
+{
+  self->deadline = *deadline;
+}
+
+static void
+look_at_clock (OwRunnerPattern *self)
+{
+  struct timespec now;
+
+  if (self->deadline.tv_sec == 0)
+    return;
+  clock_gettime (CLOCK_MONOTONIC, &now);
+  self->late = now.tv_sec > self->deadline.tv_sec ||
+               (now.tv_sec == self->deadline.tv_sec && now.tv_nsec >= self->deadline.tv_nsec);
+}
+
 OwRunnerPatternState
 ow_runner_pattern_line (OwRunnerPattern *self,
                         const char      *line,
@@ -218,7 +239,9 @@ ow_runner_pattern_line (OwRunnerPattern *self,
   found = pcre2_match (self->code, (PCRE2_SPTR) line, length, 0, 0, self->data, self->context);
   if (found == PCRE2_ERROR_NOMATCH)
     {
-      self->misses++;
+      /* A line may take long without being given up. */
+      if (++self->misses % 64 == 0)
+        look_at_clock (self);
       return OW_RUNNER_PATTERN_NONE;
     }
   if (found < 0)
@@ -310,7 +333,7 @@ next_line (OwRunnerPattern *self,
 {
   size_t at = 0;
 
-  while (at < length)
+  while (at < length && !self->late)
     {
       const char *newline = memchr (lines + at, '\n', length - at);
       size_t end = newline != NULL ? (size_t) (newline - lines) : length;
@@ -338,6 +361,8 @@ ow_runner_pattern_next (OwRunnerPattern *self,
   const char *found;
   int n;
 
+  if (self->late)
+    return OW_RUNNER_PATTERN_NONE;
   if (self->syntax.needles.n > 0)
     {
       found = ow_runner_needles_find (&self->syntax.needles, lines, length);

@@ -26,8 +26,14 @@ bool ow_runner_place_locate  (const OwRunnerPath  *self,
                               const OwRunnerRoots *roots,
                               OwRunnerPlace       *place,
                               OwRunnerToolResult  *result);
-/* The same for what is to stay where it is: a link on the way to the file, or in its
- * place, is refused. @writing: the file may be changed there. */
+
+/* Makes the folders that the path goes through and that are not there yet, as far as that
+ * may be done; returns how many. */
+size_t ow_runner_place_make_folders (const OwRunnerPath  *self,
+                                     const OwRunnerRoots *roots);
+
+/* As ow_runner_place_locate() for what is to stay where it is: a link on the way to the
+ * file, or in its place, is refused. @writing: the file may be changed there. */
 bool ow_runner_place_locate_plain (const OwRunnerPath  *self,
                                    const OwRunnerRoots *roots,
                                    bool                 writing,

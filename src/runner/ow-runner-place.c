@@ -103,6 +103,61 @@ fail_missing_parent (const OwRunnerPath  *self,
   free (path);
 }
 
+/* Makes one folder, in one that is there. */
+static bool
+make_folder (const OwRunnerRoots *roots,
+             size_t               root,
+             const char          *below,
+             const char          *name)
+{
+  char *folder = ow_runner_buffer_copy (below, strlen (below));
+  int parent = ow_runner_path_open_in (roots, &root, &folder, O_PATH | O_DIRECTORY);
+  bool read_only = true;
+  bool made = parent >= 0 && governing_folder (roots, parent, &read_only, &root) && !read_only &&
+              mkdirat (parent, name, 0777) == 0;
+
+  if (parent >= 0)
+    close (parent);
+  free (folder);
+  return made;
+}
+
+size_t
+ow_runner_place_make_folders (const OwRunnerPath  *self,
+                              const OwRunnerRoots *roots)
+{
+  char *path = ow_runner_buffer_copy (self->below, strlen (self->below));
+  const char *component;
+  const char *rest = path;
+  size_t length;
+  size_t made = 0;
+  bool going = true;
+
+  /* ".." is told by what is there, and where something is missing nothing is. */
+  while (going && (length = ow_runner_descent_component (&rest, &component)) > 0 &&
+         strspn (rest, "/") < strlen (rest))
+    {
+      char *above = component == path ? ow_runner_buffer_copy (".", 1)
+                                      : ow_runner_buffer_copy (path, (size_t) (component - path));
+      char *name = ow_runner_buffer_copy (component, length);
+      char *below = ow_runner_buffer_copy (path, (size_t) (component - path) + length);
+      size_t root = self->root;
+      int fd = ow_runner_path_open_in (roots, &root, &below, O_PATH | O_DIRECTORY);
+
+      if (fd >= 0)
+        close (fd);
+      else
+        going = errno == ENOENT && strcmp (name, "..") != 0 &&
+                make_folder (roots, self->root, above, name);
+      made += fd < 0 && going ? 1 : 0;
+      free (above);
+      free (name);
+      free (below);
+    }
+  free (path);
+  return made;
+}
+
 /* Splits @below at its last component. */
 static void
 split (const char *below,

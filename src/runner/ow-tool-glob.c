@@ -28,6 +28,7 @@ typedef struct {
 typedef struct {
   const OwRunnerWildcard *wildcard;
   const OwRunnerWildcard *anywhere; /* (nullable) the same at any depth */
+  bool                    slashed;  /* the pattern ends with a slash */
   Found                   found[MAX_PATHS];
   size_t                  n;
   size_t                  total;
@@ -193,6 +194,9 @@ answer (Search             *self,
   if (self->total == 0 && self->deeper > 0)
     ow_runner_buffer_printf (&text, "[%zu would match further down: put **/ before the pattern.]\n",
                              self->deeper);
+  if (self->total == 0 && self->slashed)
+    ow_runner_buffer_append (&text, "[Only files are named: put ** behind the slash for those in "
+                             "a folder, or list it.]\n");
   if (self->total == 0 && walk->ignored > 0)
     ow_runner_buffer_printf (&text, "[%zu entr%s left out for .gitignore; list shows them.]\n",
                              (size_t) walk->ignored, walk->ignored == 1 ? "y was" : "ies were");
@@ -237,6 +241,7 @@ make_wildcards (Search             *self,
       free (deep);
     }
   self->wildcard = *exact;
+  self->slashed = pattern[length - 1] == '/';
   self->anywhere = *anywhere;
   return true;
 }

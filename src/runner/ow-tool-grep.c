@@ -85,6 +85,10 @@ answer (Grep               *self,
     ow_runner_buffer_printf (&search->text, "[%zu entr%s left out for .gitignore; name one as the "
                              "path to look into it.]\n", (size_t) self->walk.ignored,
                              self->walk.ignored == 1 ? "y was" : "ies were");
+  if (search->matches == 0 && ow_runner_pattern_syntax (self->desk.pattern)->speaks_of_newline)
+    ow_runner_buffer_append (&search->text, "[The pattern speaks of a newline, but each line is "
+                             "looked at by itself, so that is never met. Look for one line of it, "
+                             "with context.]\n");
   say_limits (self, &search->text);
   json_object_set_new (structured, "matches", json_integer ((json_int_t) search->matches));
   json_object_set_new (structured, "files", json_integer ((json_int_t) search->files));
@@ -138,6 +142,8 @@ search_path (Grep                *self,
         return;
       ow_runner_search_file (&self->search, &self->desk, fd, status.st_size, "",
                              path->given);
+      if (ow_runner_walk_late (&self->walk))
+        self->walk.limits |= OW_RUNNER_WALK_TOO_LONG;
       close (fd);
     }
   else
@@ -194,6 +200,7 @@ grep (const OwRunnerRoots *roots,
   ow_runner_search_init (&self.search, (size_t) arguments->context);
   ow_runner_search_desk_init (&self.desk, pattern);
   ow_runner_walk_init (&self.walk, look_into, &self, MAX_SECONDS);
+  ow_runner_pattern_set_deadline (pattern, &self.walk.deadline);
   search_path (&self, roots, path, result);
   ow_runner_search_clear (&self.search);
   ow_runner_search_desk_clear (&self.desk);

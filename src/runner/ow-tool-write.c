@@ -125,6 +125,7 @@ answer (const OwRunnerPath   *path,
         const OwRunnerPlace  *place,
         const OwRunnerChange *change,
         const Manner         *manner,
+        size_t                made,
         size_t                length,
         OwRunnerToolResult   *result)
 {
@@ -137,6 +138,9 @@ answer (const OwRunnerPath   *path,
   if (place->exists && place->status.st_nlink > 1)
     ow_runner_buffer_printf (&text, " The file had %lu names (hard links); the others keep what "
                              "they had.", (unsigned long) place->status.st_nlink);
+  if (made > 0)
+    ow_runner_buffer_printf (&text, " %zu folder%s made for it.", made,
+                             made == 1 ? " was" : "s were");
   say_manner (manner, &text);
   ow_runner_change_note (change, roots, &text);
   json_object_set_new (structured, "change", ow_runner_change_json (change));
@@ -154,6 +158,7 @@ ow_tool_write (const OwRunnerRoots *roots,
   const char *content;
   size_t name_length;
   size_t length;
+  size_t made;
   OwRunnerPath path;
   OwRunnerPlace place;
 
@@ -161,6 +166,7 @@ ow_tool_write (const OwRunnerRoots *roots,
       !ow_runner_args_string (arguments, "content", &content, &length, result) ||
       !ow_runner_path_parse (&path, roots, name, name_length, result))
     return;
+  made = path.slashed ? 0 : ow_runner_place_make_folders (&path, roots);
   if (ow_runner_place_locate (&path, roots, &place, result))
     {
       OwRunnerChange change;
@@ -173,7 +179,7 @@ ow_tool_write (const OwRunnerRoots *roots,
           length = manner.length;
         }
       if (ow_runner_change_replace (&change, roots, &path, &place, NULL, content, length, result))
-        answer (&path, roots, &place, &change, &manner, length, result);
+        answer (&path, roots, &place, &change, &manner, made, length, result);
       ow_runner_change_clear (&change);
       free (manner.data);
       ow_runner_place_release (&place);

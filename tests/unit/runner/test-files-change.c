@@ -262,6 +262,43 @@ test_write_at_once (void)
 }
 
 static void
+test_write_makes_folders (void)
+{
+  Files *files = files_new ();
+  g_autofree char *absolute = g_strconcat (files->work, "/p/q/r", NULL);
+  g_autofree char *content = NULL;
+
+  files_link (files, "work/out", "../outside");
+  files_link (files, "work/dangling", "../outside/fresh");
+  files_link (files, "work/inner", "frozen");
+  files_put (files, "work/file", "x");
+  for (gsize i = 0; i < 3; i++)
+    {
+      const char *const paths[] = { "a/b/c", "a//./d/e", absolute };
+
+      files_assert_has (files_call (files, "write", "{'path': '%s', 'content': 'made'}", paths[i]),
+                        "made for it");
+      files_assert_done (files);
+    }
+  content = files_get (files, "work/a/d/e");
+  g_assert_cmpstr (content, ==, "made");
+  for (gsize i = 0; i < 9; i++)
+    {
+      static const char *const paths[] = { "out/x/y", "dangling/x", "dangling/x/y", "frozen/x/y",
+                                           "inner/x/y", "file/x/y", "n/../../outside/x/y", "../outside/x/y",
+                                           "new/x/" };
+
+      files_call (files, "write", "{'path': '%s', 'content': 'made'}", paths[i]);
+      if (!files->result.is_error)
+        g_error ("%s: %s", paths[i], files->result.text);
+      files_assert_outside (files);
+    }
+  g_assert_false (g_file_test (files_path (files, "work/frozen/x"), G_FILE_TEST_EXISTS));
+  g_assert_false (g_file_test (files_path (files, "work/new"), G_FILE_TEST_EXISTS));
+  files_free (files);
+}
+
+static void
 test_attributes (void)
 {
   Files *files = files_new ();
@@ -320,6 +357,7 @@ files_add_change_tests (void)
   g_test_add_func ("/files/write/keeps-manner", test_write_keeps_manner);
   g_test_add_func ("/files/write/without-room", test_write_without_room);
   g_test_add_func ("/files/write/at-once", test_write_at_once);
+  g_test_add_func ("/files/write/S02/makes-folders", test_write_makes_folders);
   g_test_add_func ("/files/write/attributes", test_attributes);
   g_test_add_func ("/files/read/kinds", test_kinds);
 }

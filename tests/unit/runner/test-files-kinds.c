@@ -105,6 +105,28 @@ test_fifo_with_writer (void)
   files_free (files);
 }
 
+/* Nor is what a walk would read on its way. */
+static void
+test_ignore_that_is_no_file (void)
+{
+  Files *files = files_new ();
+  gint64 start = g_get_monotonic_time ();
+
+  files_put (files, "work/a/kept", "needle\n");
+  files_put (files, "work/b/kept", "needle\n");
+  files_put (files, "work/c/kept", "needle\n");
+  files_put (files, "outside/rules", "kept\n");
+  g_assert_cmpint (mkfifo (files_path (files, "work/a/.gitignore"), 0666), ==, 0);
+  files_link (files, "work/b/.gitignore", "../../outside/rules");
+  g_assert_cmpint (g_mkdir (files_path (files, "work/c/.gitignore"), 0755), ==, 0);
+  files_assert_has (files_call (files, "grep", "{'pattern': 'needle'}"),
+                    "a/kept:1:needle\nb/kept:1:needle\nc/kept:1:needle\n");
+  files_call (files, "glob", "{'pattern': '*/kept'}");
+  g_assert_cmpint (files_int (files, "total"), ==, 3);
+  g_assert_cmpint (g_get_monotonic_time () - start, <, PROMPTLY);
+  files_free (files);
+}
+
 static void
 test_link_to_device (void)
 {
@@ -159,6 +181,7 @@ files_add_kind_tests (void)
 {
   g_test_add_func ("/files/S04/A33/special-files", test_special_files);
   g_test_add_func ("/files/S04/A33/fifo-with-writer", test_fifo_with_writer);
+  g_test_add_func ("/files/S04/A33/ignore-that-is-no-file", test_ignore_that_is_no_file);
   g_test_add_func ("/files/S04/A33/link-to-device", test_link_to_device);
   g_test_add_func ("/files/S04/proc", test_proc);
 }

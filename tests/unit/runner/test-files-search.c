@@ -188,6 +188,10 @@ test_glob (void)
   g_assert_cmpstr (files_call (files, "glob", "{'pattern': '*.c', 'path': 'd/'}"), ==,
                    "d/newest.c\n");
   files_assert_has (files_call (files, "glob", "{'pattern': 'n*.c'}"), "**/");
+  files_assert_has (files_call (files, "glob", "{'pattern': 'd/'}"), "Only files are named");
+  files_put (files, "work/.hidden", "x\ny\n");
+  files_assert_has (files_call (files, "glob", "{'pattern': '*'}"), ".hidden\n");
+  files_assert_has (files_call (files, "grep", "{'pattern': 'x\\\\ny'}"), "looked at by itself");
   files_free (files);
 }
 
@@ -356,6 +360,28 @@ test_lines_at_once (void)
     }
 }
 
+/* Lines that take long, and are not given up, do not go on for ever. */
+static void
+test_deadline (void)
+{
+  const struct timespec past = { .tv_nsec = 1, .tv_sec = 1 };
+  g_autoptr (GString) text = g_string_new (NULL);
+  char *error = NULL;
+  OwRunnerPattern *pattern = ow_runner_pattern_new ("\\A[a][b]", 8, false, &error);
+  gsize start = 0;
+
+  for (guint i = 0; i < 1000; i++)
+    g_string_append (text, "x\n");
+  g_string_append (text, "abc\n");
+  g_assert_cmpint (ow_runner_pattern_next (pattern, text->str, text->len, &start), ==,
+                   OW_RUNNER_PATTERN_FOUND);
+  g_assert_cmpuint (start, ==, 2000);
+  ow_runner_pattern_set_deadline (pattern, &past);
+  g_assert_cmpint (ow_runner_pattern_next (pattern, text->str, text->len, &start), ==,
+                   OW_RUNNER_PATTERN_NONE);
+  ow_runner_pattern_free (pattern);
+}
+
 /* The answer is that of one thread, whatever several do, also where it is cut. */
 static void
 test_order (void)
@@ -447,6 +473,7 @@ files_add_search_tests (void)
   g_test_add_func ("/files/grep/lines", test_grep_lines);
   g_test_add_func ("/files/grep/literal", test_literal);
   g_test_add_func ("/files/grep/lines-at-once", test_lines_at_once);
+  g_test_add_func ("/files/grep/deadline", test_deadline);
   g_test_add_func ("/files/grep/order", test_order);
   g_test_add_func ("/files/grep/costly-patterns", test_costly_patterns);
 }
