@@ -165,10 +165,10 @@ make_structured (const OwRunnerReport *self,
   if (self->is_shell)
     {
       bool restarted = self->shell_restarted || self->began_anew;
+      bool kept = !restarted || (self->state_kept && !self->began_anew);
 
       json_object_set_new (object, "shell_restarted", json_boolean (restarted));
-      json_object_set_new (object, "state_kept", json_boolean (!restarted || (self->state_kept
-                                                                              && !self->began_anew)));
+      json_object_set_new (object, "state_kept", json_boolean (kept));
     }
   json_object_set (object, "leftovers", self->leftovers);
   return object;
