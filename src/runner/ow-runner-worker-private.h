@@ -31,9 +31,9 @@ typedef struct {
   bool     goes_on; /* nothing of this call is left, and the next order is waited for */
 } OwRunnerAnswer;
 
-/* Never returns. @fd is its end of the socket, @parent whose child it has to be. @begun is memory of
- * both sides, where the number of an order stands before anything of it is done. With @order it runs
- * that, with @arguments, and no other. */
+/* Never returns. @fd is its end of the socket, @parent whose child it has to be. @begun is
+ * memory of both sides, where the number of an order stands before anything of it is done.
+ * With @order it runs that, with @arguments, and no other. */
 _Noreturn void ow_runner_worker_main (const OwRunnerRoots *roots,
                                       const OwRunnerOrder *order,
                                       const json_t        *arguments,

@@ -116,8 +116,8 @@ most_kib (void)
   return getrusage (RUSAGE_SELF, &usage) < 0 ? 0 : usage.ru_maxrss;
 }
 
-/* Puts back what a call can have changed and tells whether that is all: a thread or a process of its
- * own, or memory that it took, ends with this one. */
+/* Puts back what a call can have changed and tells whether that is all: a thread or a process
+ * of its own, or memory that it took, ends with this one. */
 static bool
 make_clean (Worker *self)
 {

@@ -125,7 +125,7 @@ ow_json_dump_canonical (const json_t *value,
   return dump (value, JSON_SORT_KEYS, length);
 }
 
-/* What stands after the backslash of a byte; 'u' is one that has no letter, 0 one that needs none. */
+/* What stands after the backslash of a byte; 'u': it has no letter, 0: it needs none. */
 static char
 escape_of (unsigned char byte)
 {
