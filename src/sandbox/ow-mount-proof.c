@@ -121,6 +121,21 @@ ow_mount_proof_refuse (GTask      *task,
   g_task_return_error (task, error);
 }
 
+/* Nothing was seen, so the folder is not to blame. */
+static void
+ow_mount_proof_break_off (GTask      *task,
+                          const char *why)
+{
+  Proof *proof = g_task_get_task_data (task);
+  g_autofree char *what = g_strdup_printf ("Whether the sandbox holds the folder %s as it should "
+                                           "could not be seen", proof_folder (proof)->path);
+  GError *error = NULL;
+
+  proof_remove_file (proof);
+  ow_error_set (&error, OW_ERROR_REFUSED, what, why, "Start the session again");
+  g_task_return_error (task, error);
+}
+
 /* --- the host's side, by descriptor only --- */
 
 /* Writes the token into a new file; 0, or errno. */
@@ -323,7 +338,7 @@ ow_mount_proof_answered (GObject      *source,
 
   if (answer == NULL)
     {
-      ow_mount_proof_refuse (task, error->message);
+      ow_mount_proof_break_off (task, error->message);
       return;
     }
   made = (proof->step == STEP_RUNNER_TOKEN || proof->step == STEP_NO_WRITE)
