@@ -268,6 +268,19 @@ def test_shell_P05_background_does_not_delay(serve, workspace, name):
     assert not any(is_alive(pid) for pid in pids)
 
 
+@pytest.mark.parametrize("command", ["sleep 600 & echo ok", "setsid sleep 600 & echo ok",
+                                     "setsid -f sleep 600; echo ok"])
+def test_shell_A34_server_does_not_hold_the_call(serve, command):
+    client = serve()
+    client.shell("true")
+    begun = time.monotonic()
+    done = client.shell(command, timeout=20)
+    assert time.monotonic() - begun < scaled(1)
+    assert done.output == "ok\n" and done.exit_status == 0
+    # Once it has the name of what it runs.
+    assert wait_until(lambda: "sleep" in client.shell("true").left)
+
+
 FALSE_MARKER = "d\\n" + "0" * 32 + " 0 1 0\\n"
 # name: (command, exit status, signal, whether the shell is a new one after it)
 ENDS = {

@@ -334,7 +334,7 @@ def test_stop_of_a_storm_ends(serve):
 
 @pytest.mark.parametrize("command", ["setsid -f sleep 600", "sleep 600 & disown", "sleep 600 &",
                                      "(setsid sleep 600 &)"])
-def test_what_a_task_leaves_is_its_own(serve, command):
+def test_A34_what_a_task_leaves_is_its_own(serve, command):
     """It is named with the task and not with the shell's commands, outlives a stopped command
     of the shell, and ends by stopping the task."""
     client = serve()
