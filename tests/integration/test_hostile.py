@@ -3,12 +3,14 @@
 """What a hostile inside, file or caller makes of the programs: no success that was not one, no
 hang, no crash, nothing left behind, nothing of the machine changed."""
 
+import base64
 import json
 import os
 import re
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from conftest import scaled, wait_until
@@ -17,48 +19,65 @@ from replays import replay, shell
 EXEC = ["sandbox", "exec"]
 BUBBLEWRAP = [*EXEC, "--provider", "bubblewrap"]
 
-# A command inside takes the runner's own connection to the host and speaks in its place.
-IMPERSONATE = r"""
-import ctypes, json, os, socket, sys, time
-libc = ctypes.CDLL(None)
-runner = libc.syscall(434, 2, 0)
-def take():
-    for number in range(3, 64):
-        fd = libc.syscall(438, runner, number, 0)
-        if fd < 0 or not os.readlink("/proc/self/fd/%d" % fd).startswith("socket:"):
-            continue
-        found = socket.socket(fileno=fd)
-        try:
-            found.getpeername()
-        except OSError:
-            continue
-        # What was taken in at the runner's own socket; a pair with a child of its has no name.
-        if found.family == socket.AF_UNIX and found.getsockname():
-            return found
-link = take()
-result = json.loads(sys.argv[1])
-for number in range(1, 40):
-    line = json.dumps({"jsonrpc": "2.0", "id": number, "result": result}) + "\n"
-    link.sendall(line.encode())
-print("said", flush=True)
-time.sleep(60)
+# No command can speak in the runner's place (test_second_wall.py), so this is a runner that lies: the
+# real one but for the answers to calls, which are changed on their way.
+LIAR = r"""#!/usr/bin/python3
+import base64, json, os, subprocess, sys, tempfile, threading
+RESULT = %s
+def real():
+    fd, path = tempfile.mkstemp()
+    with os.fdopen(fd, "wb") as out:
+        out.write(base64.b64decode("%s"))
+    os.chmod(path, 0o700)
+    return path
+if sys.argv[1:2] != ["attach"]:
+    path = real()
+    os.execv(path, [path, *sys.argv[1:]])
+calls = set()
+path = real()
+child = subprocess.Popen([path, *sys.argv[1:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+def pass_on():
+    for line in sys.stdin.buffer:
+        message = json.loads(line) if line.strip() else {}
+        if message.get("method") == "tools/call":
+            calls.add(message["id"])
+        child.stdin.write(line)
+        child.stdin.flush()
+    child.stdin.close()
+threading.Thread(target=pass_on, daemon=True).start()
+for line in child.stdout:
+    os.path.exists(path) and os.unlink(path)
+    message = json.loads(line) if line.strip() else {}
+    if message.get("id") in calls and "result" in message:
+        line = json.dumps({**message, "result": json.loads(RESULT)}).encode() + b"\n"
+    sys.stdout.buffer.write(line)
+    sys.stdout.buffer.flush()
 """
 
 
-@pytest.mark.pidfd_getfd
+def make_liar(account, workspace, answer):
+    """The folder of such a runner, in place of OPENWORKER_LIBEXEC."""
+    libexec = Path(account.extra_env["OPENWORKER_LIBEXEC"])
+    binary = base64.b64encode((libexec / "openworker-runner").read_bytes()).decode()
+    place = workspace.path / "liar"
+    account.write(place / "openworker-runner", LIAR % (repr(json.dumps(answer)), binary), 0o755)
+    account.write(place / "openworker-proxy", (libexec / "openworker-proxy").read_bytes(), 0o755)
+    return place
+
+
 @pytest.mark.parametrize("structured", [
     None, {}, {"exit_status": None}, {"exit_status": "0"}, {"exit_status": -1},
     {"exit_status": 256}, {"exit_status": 0.0}, {"exit_status": True},
     {"exit_status": -1, "signal": 0}, {"signal": 999}, {"signal": "9"},
 ])
 def test_answer_without_a_status_is_no_success(ordinary_user, workspace, openworker, structured):
-    """P03: a runner may lie, but what says nothing about the end must not count as a good one. In a
-    container this way to speak for it is shut; what is read is the same."""
+    """P03: a runner may lie, but what says nothing about the end must not count as a good one."""
     answer = {"content": [{"type": "text", "text": "All good."}], "isError": False}
     if structured is not None:
         answer["structuredContent"] = structured
-    done = ordinary_user.run([openworker, *BUBBLEWRAP, "--folder", workspace.folder, "--", "python3",
-                              "-c", IMPERSONATE, json.dumps(answer)])
+    place = make_liar(ordinary_user, workspace, answer)
+    done = ordinary_user.run([openworker, *BUBBLEWRAP, "--folder", workspace.folder, "--", "true"],
+                             env={"OPENWORKER_LIBEXEC": place})
     assert done.returncode == 1, done.stdout + done.stderr
     assert "It is not known how the command ended" in done.stderr
 
