@@ -227,6 +227,33 @@ test_round_trip (void)
   json_decref (value);
 }
 
+/* A text that is written piece by piece is the one that a value of it would become. */
+static void
+test_string (void)
+{
+  char all[0x7f + 16];
+  gsize n = 0;
+
+  for (char byte = 1; byte < 0x7f; byte++)
+    all[n++] = byte;
+  memcpy (all + n, "\x7f\u00e9\u2028\U0001F600", 1 + 2 + 3 + 4);
+  n += 10;
+  for (gsize from = 0; from < 0x7f; from++)
+    {
+      json_t *value = json_stringn (all + from, n - from);
+      g_autofree char *whole = ow_json_dump (value, NULL);
+      gsize size = ow_json_string_size (all + from, n - from);
+      g_autofree char *written = g_malloc (size + 1);
+
+      g_assert_cmpuint (ow_json_write_string (written, all + from, n - from), ==, size);
+      written[size] = '\0';
+      /* jansson writes capitals in its escapes and no short form more than this does. */
+      g_assert_cmpint (g_ascii_strcasecmp (written, whole), ==, 0);
+      json_decref (value);
+    }
+  g_assert_cmpuint (ow_json_string_size ("", 0), ==, 2);
+}
+
 static void
 test_getters (void)
 {
@@ -262,6 +289,7 @@ main (int    argc,
   g_test_add_func ("/json/P01/depth-bomb", test_depth_bomb);
   g_test_add_func ("/json/P01/value-bomb", test_value_bomb);
   g_test_add_func ("/json/round-trip", test_round_trip);
+  g_test_add_func ("/json/string", test_string);
   g_test_add_func ("/json/getters", test_getters);
   return g_test_run ();
 }

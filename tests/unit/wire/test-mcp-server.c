@@ -294,6 +294,30 @@ test_open_cap (Fixture      *fixture,
   expect (fixture, "\"id\":1024", "Too many", "\"id\":1999", NULL);
 }
 
+/* A result that is JSON already goes out as it is, once, and under the same cap. */
+static void
+test_text_result (Fixture      *fixture,
+                  gconstpointer data)
+{
+  g_autofree char *large = g_strnfill (OW_FRAME_MAX_BYTES, '1');
+
+  initialize (fixture);
+  feed (fixture, "{\"jsonrpc\":\"2.0\",\"id\":\"a\\\"b\",\"method\":\"tools/call\",\"params\":{\"name\":\"t\"}}\n"
+        "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"t\"}}\n"
+        "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"t\"}}\n");
+  g_assert_true (ow_mcp_server_reply_text (fixture->server, fixture->open->pdata[0], "{\"x\":1}rest",
+                                           7));
+  g_assert_cmpstr (fixture->out->str, ==,
+                   "{\"jsonrpc\":\"2.0\",\"id\":\"a\\\"b\",\"result\":{\"x\":1}}\n");
+  g_assert_false (ow_mcp_server_reply_text (fixture->server, fixture->open->pdata[0], "{}", 2));
+  g_string_truncate (fixture->out, 0);
+  g_assert_true (ow_mcp_server_reply_text (fixture->server, fixture->open->pdata[1], large,
+                                           OW_FRAME_MAX_BYTES));
+  expect (fixture, "\"id\":2", "-32603", "too large", NULL);
+  g_assert_true (ow_mcp_server_reply_text (fixture->server, fixture->open->pdata[2], NULL, 0));
+  expect (fixture, "\"id\":3", "-32603", NULL);
+}
+
 static void
 test_large_result (Fixture      *fixture,
                    gconstpointer data)
@@ -350,6 +374,7 @@ main (int    argc,
   ADD ("/mcp-server/P01/bad-frames", test_bad_frames);
   ADD ("/mcp-server/open-cap", test_open_cap);
   ADD ("/mcp-server/large-result", test_large_result);
+  ADD ("/mcp-server/text-result", test_text_result);
   g_test_add_func ("/mcp-server/P02/every-split", test_splits);
   return g_test_run ();
 }
