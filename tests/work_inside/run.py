@@ -109,6 +109,9 @@ def parse():
                         help="other projects than the suite's")
     parser.add_argument("--docs", action="store_true", help="write the table into the docs")
     args = parser.parse_args()
+    args.place = [place for place in INSIDE if not args.place or place in args.place]
+    if args.place == ["openshell"]:
+        parser.error("openshell needs bubblewrap beside it, which finds out what hosts there are")
     projects = load(args.projects)
     unknown = [name for name in args.names if name not in projects]
     if unknown:
@@ -127,8 +130,7 @@ def main():
         copy_programs(build, Path(programs))
         settings = Settings.read()
         for name, project in projects.items():
-            rows[name] = run_project(name, project, args.place or INSIDE,
-                                     (people, Path(programs), settings))
+            rows[name] = run_project(name, project, args.place, (people, Path(programs), settings))
             for place, (_, verdict, why) in rows[name].items():
                 if why:
                     print(f"{name}: {place}: {verdict}: {why}", flush=True)
