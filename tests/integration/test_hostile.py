@@ -19,8 +19,8 @@ from replays import replay, shell
 EXEC = ["sandbox", "exec"]
 BUBBLEWRAP = [*EXEC, "--provider", "bubblewrap"]
 
-# No command can speak in the runner's place (test_second_wall.py), so this is a runner that lies: the
-# real one but for the answers to calls, which are changed on their way.
+# No command can speak in the runner's place (test_second_wall.py), so this is a runner that lies:
+# the real one but for the answers to calls, which are changed on their way.
 LIAR = r"""#!/usr/bin/python3
 import base64, json, os, subprocess, sys, tempfile, threading
 RESULT = %s
