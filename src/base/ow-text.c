@@ -107,6 +107,26 @@ ow_text_visible (const char *text)
   return g_string_free (out, FALSE);
 }
 
+char *
+ow_text_escape_json (const char *json)
+{
+  GString *out = g_string_sized_new (strlen (json));
+
+  for (const char *p = json; *p != '\0'; p = g_utf8_next_char (p))
+    {
+      gunichar c = g_utf8_get_char (p);
+
+      if (c < 0x7F || (c > 0x9F && !is_invisible (c)))
+        g_string_append_unichar (out, c);
+      else if (c < 0x10000)
+        g_string_append_printf (out, "\\u%04X", c);
+      else
+        g_string_append_printf (out, "\\u%04X\\u%04X", 0xD7C0 + (c >> 10), 0xDC00 + (c & 0x3FF));
+    }
+
+  return g_string_free (out, FALSE);
+}
+
 /* ESC and a letter, and the C1 control of the same meaning, are one thing. Returns
  * the letter and sets @after behind the introducer; 0 when @p starts no sequence. */
 static char

@@ -4,6 +4,7 @@
 #include "ow-face-private.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/ow-error.h"
@@ -277,9 +278,10 @@ ow_face_print_json (const json_t *value)
 {
   size_t length = 0;
   char *line = ow_json_dump (value, &length);
+  g_autofree char *shown = line == NULL ? NULL : ow_text_escape_json (line);
 
   /* Not through g_print(): JSON is UTF-8 whatever the person's character set is. */
-  if (line != NULL && ow_output_write (STDOUT_FILENO, line, length))
+  if (shown != NULL && ow_output_write (STDOUT_FILENO, shown, strlen (shown)))
     ow_output_write (STDOUT_FILENO, "\n", 1);
   free (line);
 }

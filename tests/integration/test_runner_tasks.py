@@ -2,6 +2,7 @@
 # SPDX-FileCopyrightText: The OpenWorker authors
 """The background tasks of openworker-runner: start, read, wait, stop, list."""
 
+import base64
 import json
 import os
 import re
@@ -570,6 +571,35 @@ def test_tasks_behind_a_wall(account, workspace, openworker, wall):
     assert len(ended) == 12 and {event["outcome"] for event in ended} == {"ok"}
     assert "/dev/" not in ended[5]["result"].split("\n", 1)[1]
     assert not any(_runs(entry, "4321") for entry in os.listdir("/proc") if entry.isdigit())
+
+
+HOSTILE = (r"a\000b\033]52;c;eA==\007\rgone\342\200\256rtl\377\302\233x\177\n10%%\r20%%\n")
+
+
+@pytest.mark.parametrize("extra", [[], ["--json"]])
+def test_U02_output_is_marked_on_every_face(account, workspace, openworker, extra):
+    """Controls, bytes that are no text and what turns text round reach no terminal as they are,
+    from the shell as from a task, and a program gets them whole."""
+    command = f"printf '{HOSTILE}'; sleep 0.2; printf '{HOSTILE}' >&2"
+    recording = replay(account, workspace, [
+        shell(command, "20%"), ("task_start", {"command": command}, "t1"),
+        ("task_wait", {"task": "t1"}, "20%")])
+    done = account.run([openworker, "run", *extra, "--provider", "bubblewrap", "--approve",
+                        "sandboxed", "--folder", workspace.folder, "--model",
+                        f"replay:{recording}", "Do it."])
+    assert done.returncode == 0, done.stderr
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e]", done.stdout)
+    if not extra:
+        assert done.stdout.count("b^[]52;c;eA==^G^Mgone\\u{202E}rtl�\\x9Bx^?") == 4
+        return
+    events = list(map(json.loads, done.stdout.splitlines()))
+    ended = [event["result"] for event in events if event["type"] == "tool-ended"]
+    assert sum(text.count("b\x1b]52;c;eA==\x07\rgone\u202ertl�\x9bx\x7f\n10%\r20%\n")
+               for text in ended) == 4
+    data = b"".join(event["text"].encode() if "text" in event else base64.b64decode(event["data"])
+                    for event in events if event["type"] == "tool-output")
+    assert data == 2 * (b"a\0b\x1b]52;c;eA==\x07\rgone\xe2\x80\xaertl\xff\xc2\x9bx\x7f\n"
+                        b"10%\r20%\n")
 
 
 def _runs(entry, word):

@@ -175,6 +175,27 @@ test_shorten (void)
     }
 }
 
+static void
+test_json (void)
+{
+  static const struct { const char *json; const char *shown; } cases[] = {
+    { "{\"a\":\"x \\u001b ä 你 😀\"}", "{\"a\":\"x \\u001b ä 你 😀\"}" },
+    { "\"\x7f\"", "\"\\u007F\"" },
+    { "\"\xc2\x9b" "31m\"", "\"\\u009B31m\"" },
+    { "\"\xe2\x80\xaexyz\"", "\"\\u202Exyz\"" },
+    { "\"\xef\xbb\xbf\"", "\"\\uFEFF\"" },
+    { "\"\xf3\xa0\x80\x81\"", "\"\\uDB40\\uDC01\"" },
+    { "", "" },
+  };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autofree char *shown = ow_text_escape_json (cases[i].json);
+
+      g_assert_cmpstr (shown, ==, cases[i].shown);
+    }
+}
+
 int
 main (int   argc,
       char *argv[])
@@ -187,6 +208,7 @@ main (int   argc,
   g_test_add_func ("/text/U02/strip", test_strip);
   g_test_add_func ("/text/U02/strip-every-cut", test_strip_every_cut);
   g_test_add_func ("/text/shorten", test_shorten);
+  g_test_add_func ("/text/U02/json", test_json);
 
   return g_test_run ();
 }

@@ -15,6 +15,10 @@ char *ow_text_from_bytes (const char *data, gssize length);
  * can move the cursor, hide text or reach the clipboard. */
 char *ow_text_visible    (const char *text);
 
+/* For JSON on a terminal: the same characters, where they stand in a text of valid @json, as the
+ * \u escapes of JSON, so that what reads it gets them all the same. */
+char *ow_text_escape_json (const char *json);
+
 /* Takes ANSI escape sequences (CSI, OSC, single shifts) off. */
 char *ow_text_strip_ansi (const char *text);
 
