@@ -6,14 +6,12 @@ it was shown, never by what was changed since, in a session that runs as in one 
 import json
 import os
 import shutil
-import subprocess
 
 import pytest
-from conftest import scaled, wait_until
-from engine_client import EngineClient, EngineError
-from engines import Up, said, wait_begun
+from conftest import scaled
+from engine_client import EngineClient
+from engines import Up, said
 from model_server import ModelServer, calls
-from terminal import Terminal
 
 
 def write(path, content):

@@ -190,13 +190,15 @@ def test_P13_killed_while_it_is_looked_at(account, workspace, openworker, wall, 
                         "--base-url", server.url, "--folder", workspace.folder, "Do it."], timeout=scaled(60))
     assert done.returncode == 0, done.stderr
     session = json.loads(done.stdout.splitlines()[0])["session"]
-    looking = account.popen([openworker, "sessions", "changes", session], env={"OPENWORKER_TEST_STATE": "mounts-proven"},
+    looking = account.popen([openworker, "sessions", "changes", session],
+                            env={"OPENWORKER_TEST_STATE": "mounts-proven"},
                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    wait_until(lambda: "session-resumed" in account.run(
-        [openworker, "sessions", "show", session, "--json"]).stdout or looking.poll() is not None, 30, "the look")
+    show = [openworker, "sessions", "show", session, "--json"]
+    wait_until(lambda: "session-resumed" in account.run(show).stdout, 30, "the look")
     looking.send_signal(signal.SIGKILL)
     looking.communicate()
-    rows = [json.loads(line) for line in account.run([openworker, "sessions", "list", "--json"]).stdout.splitlines()]
+    listed = account.run([openworker, "sessions", "list", "--json"]).stdout
+    rows = [json.loads(line) for line in listed.splitlines()]
     assert [row["state"] for row in rows] == ["done"]
     done = account.run([openworker, "sessions", "undo", session, "--yes"], timeout=scaled(60))
     assert done.returncode == 0, done.stdout + done.stderr

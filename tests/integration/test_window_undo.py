@@ -40,7 +40,8 @@ def diff(window):
     return window.wait("Differences", "text", timeout=20)["text"]
 
 
-def test_edit_is_shown_and_taken_back(ordinary_user, desktop, workspace, openworker, openworker_desktop):
+def test_edit_is_shown_and_taken_back(ordinary_user, desktop, workspace, openworker,
+                                      openworker_desktop):
     window = start(desktop, openworker_desktop, ordinary_user, workspace,
                    edit("parser.py", "SystemError(day)", "ParseError(day)"), write("new.txt", "new\n"))
     wait_text(window, "+1 −1")
@@ -71,7 +72,8 @@ def test_edit_is_shown_and_taken_back(ordinary_user, desktop, workspace, openwor
     assert window.process.returncode == 0
 
 
-def test_changed_since_is_said(ordinary_user, desktop, workspace, openworker, openworker_desktop):
+def test_changed_since_is_said(ordinary_user, desktop, workspace, openworker,
+                               openworker_desktop):
     window = start(desktop, openworker_desktop, ordinary_user, workspace,
                    edit("parser.py", "SystemError(day)", "ParseError(day)"))
     ordinary_user.write(workspace.folder / "parser.py", "mine\n")
@@ -85,7 +87,7 @@ def test_changed_since_is_said(ordinary_user, desktop, workspace, openworker, op
     window.stop()
 
 
-def test_changes_of_the_session_and_undo_of_its_last_turn(ordinary_user, desktop, workspace, openworker,
+def test_changes_of_the_session_and_undo_of_a_turn(ordinary_user, desktop, workspace, openworker,
                                                           openworker_desktop):
     window = start(desktop, openworker_desktop, ordinary_user, workspace,
                    edit("parser.py", "SystemError(day)", "ParseError(day)"), write("new.txt", "new\n"))

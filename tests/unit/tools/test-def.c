@@ -16,6 +16,8 @@ parse (const char *text)
   return json;
 }
 
+#define HASH "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
 static void
 test_list (void)
 {
@@ -123,11 +125,11 @@ static const Case cases[] = {
   { "changes", "{\"changes\":[{\"path\":\"/f\",\"before\":null,\"x\":1}]}", "changes[0].x is not known" },
   { "changes", "{\"changes\":[\"/f\"]}", "type object" },
   { "undo", "{\"changes\":[]}", "needs the argument apply" },
-  { "undo", "{\"changes\":[{\"path\":\"/f\",\"before\":null,\"after\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\",\"mode\":420}],"
+  { "undo", "{\"changes\":[{\"path\":\"/f\",\"before\":null,\"after\":\"" HASH "\",\"mode\":420}],"
     "\"apply\":true}", NULL },
   { "undo", "{\"changes\":[{\"path\":\"/f\",\"before\":null,\"after\":null,\"mode\":420}],\"apply\":true}",
     "changes[0].after must be" },
-  { "undo", "{\"changes\":[{\"path\":\"/f\",\"before\":null,\"after\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\",\"mode\":4096}],"
+  { "undo", "{\"changes\":[{\"path\":\"/f\",\"before\":null,\"after\":\"" HASH "\",\"mode\":4096}],"
     "\"apply\":true}", "from 0 to 4095" },
   { "exec", "{\"argv\":\"ls\"}", "type array" },
   { "exec", "{\"argv\":[\"ls\",1]}", "argv[1] must be of the type string" },
