@@ -192,7 +192,8 @@ def test_P13_killed_while_it_is_looked_at(account, workspace, openworker, wall, 
     session = json.loads(done.stdout.splitlines()[0])["session"]
     looking = account.popen([openworker, "sessions", "changes", session],
                             env={"OPENWORKER_TEST_STATE": "mounts-proven"},
-                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE)
     show = [openworker, "sessions", "show", session, "--json"]
     wait_until(lambda: "session-resumed" in account.run(show).stdout, 30, "the look")
     looking.send_signal(signal.SIGKILL)
