@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: The OpenWorker authors
-"""The background tasks of openworker-runner: start, read, wait, stop, list."""
+"""The background tasks of openworker-runner (REQ-A01): start, read, wait, stop, list."""
 
 import base64
 import json
