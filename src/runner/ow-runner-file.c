@@ -233,9 +233,10 @@ ow_runner_file_binary_kind (const char *head,
         /* Some begin with letters, and so may a text. */
         return is_text (head, length) ? NULL : kinds[i].kind;
     }
-  if (looks_wide (head, length))
-    return "UTF-16 text";
-  return memchr (head, '\0', length) != NULL ? "binary file" : NULL;
+  /* Asked of every file that is searched, and nearly all hold none. */
+  if (memchr (head, '\0', length) == NULL)
+    return NULL;
+  return looks_wide (head, length) ? "UTF-16 text" : "binary file";
 }
 
 static int
