@@ -17,6 +17,7 @@
 typedef struct {
   char  *text; /* (owned) without slashes */
   size_t length;
+  size_t tail;    /* bytes at its end that stand for themselves */
   bool   any_depth;
   bool   literal;
 } Segment;
@@ -182,6 +183,10 @@ match_segment (const Segment *segment,
 
   if (segment->literal)
     return length == segment->length && memcmp (segment->text, name, length) == 0;
+  /* Most names that do not match end in another way. */
+  if (length < segment->tail || memcmp (segment->text + segment->length - segment->tail,
+                                        name + length - segment->tail, segment->tail) != 0)
+    return false;
   while (done < length)
     {
       size_t next = at;
@@ -279,6 +284,10 @@ add_segment (Alternative *self,
   segment->length = length;
   segment->any_depth = length == 2 && memcmp (text, "**", 2) == 0;
   segment->literal = strcspn (segment->text, "*?[\\") == length;
+  segment->tail = 0;
+  while (segment->tail < length &&
+         strchr ("*?[]\\", segment->text[length - segment->tail - 1]) == NULL)
+    segment->tail++;
 }
 
 static void
