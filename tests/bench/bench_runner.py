@@ -116,23 +116,26 @@ def measure_flood(bench, figures):
                          compact({"command": command, "timeout_s": 600}),
                          server=bench.serve(folder))
 
-    big, little, floods = {}, stream(f"head -c {LITTLE_FLOOD} /dev/zero"), []
+    for name, size in (("gigabyte", 2**30), ("little", LITTLE_FLOOD)):
+        with open(folder / name, "wb") as file:
+            file.truncate(size)
+    # The same writers, so that the memory of a long flood is compared with that of its beginning.
+    little = [stream(command) for command in (f"head -c {LITTLE_FLOOD} /dev/zero",
+                                              f"yes | head -c {LITTLE_FLOOD}",
+                                              f"cat {folder}/little") for _ in range(3)]
+    floods = []
     for name, command in (("flood", f"head -c {FLOOD} /dev/zero"),
                           ("flood_yes", f"yes | head -c {FLOOD}"),
                           ("flood_cat", f"cat {folder}/gigabyte" + f" {folder}/gigabyte" * 9)):
-        if name == "flood_cat":
-            with open(folder / "gigabyte", "wb") as file:
-                file.truncate(2**30)
         times = {"": [], "plain_": []}
         for _ in range(3):
             times["plain_"].append(bench.command(f"{command} | cat >/dev/null"))
-            big = stream(command)
-            floods.append(big)
-            times[""].append(big["total"])
+            floods.append(stream(command))
+            times[""].append(floods[-1]["total"])
         for prefix, values in times.items():
             figures[prefix + name] = middle(values)
     figures["flood_channel"] = max(flood["bytes"] for flood in floods) / 2**20
-    figures["little_flood_peak"] = little["peak"] / 1024
+    figures["little_flood_peak"] = max(flood["peak"] for flood in little) / 1024
     figures["flood_peak"] = max(flood["peak"] for flood in floods) / 1024
     figures["flood_cancel"] = middle([
         stream("sh -c 'echo $$; exec yes'", cancel_ms=1000)["cancel"] for _ in range(ROUNDS)])
