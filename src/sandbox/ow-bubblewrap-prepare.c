@@ -123,7 +123,7 @@ make_options (const OwBubblewrapArgs *args)
 {
   g_auto (GStrv) options = ow_bubblewrap_args_options (args);
   g_auto (GStrv) environment = g_get_environ ();
-  g_auto (GStrv) picked = ow_ca_environment_pick (environment);
+  g_auto (GStrv) picked = ow_ca_environment_pick ((const char * const *) environment);
   g_autoptr (GStrvBuilder) all = g_strv_builder_new ();
 
   g_strv_builder_addv (all, (const char **) options);

@@ -12,4 +12,4 @@
  * The variables of this kind in @environment ("NAME=value", terminated by NULL) whose value
  * is a plain path below the certificates that the wall shows: names and values by turns,
  * terminated by NULL. (transfer full) All others stay outside. Any thread. */
-char **ow_ca_environment_pick (char **environment);
+char **ow_ca_environment_pick (const char * const *environment);

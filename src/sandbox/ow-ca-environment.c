@@ -45,13 +45,13 @@ is_shown (const char *path)
 }
 
 char **
-ow_ca_environment_pick (char **environment)
+ow_ca_environment_pick (const char * const *environment)
 {
   GPtrArray *picked = g_ptr_array_new ();
 
   for (gsize i = 0; i < G_N_ELEMENTS (names); i++)
     {
-      const char *value = g_environ_getenv (environment, names[i]);
+      const char *value = g_environ_getenv ((char **) environment, names[i]);
 
       if (value == NULL || !is_plain (value) || !is_shown (value))
         continue;
