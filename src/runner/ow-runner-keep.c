@@ -166,6 +166,43 @@ compare_used (const void *one,
   return strcmp (a->name, b->name);
 }
 
+/* No command reaches what is in the folder, and each can close it to us: whoever owns a file
+ * may change its mode, and Landlock has no say in that. */
+static void
+give_back_mode (int    fd,
+                mode_t mode)
+{
+  char name[40];
+  struct stat status;
+
+  if (fstat (fd, &status) < 0 || (status.st_mode & mode) == mode)
+    return;
+  snprintf (name, sizeof name, "/proc/self/fd/%d", fd);
+  if (chmod (name, mode) < 0)
+    return;
+}
+
+static int
+open_kept (const OwRunnerKeep *self,
+           const char         *name,
+           struct stat        *status)
+{
+  int fd;
+  int place;
+
+  give_back_mode (self->fd, 0700);
+  fd = ow_runner_file_open_at (self->fd, name, status);
+  if (fd >= 0 || errno != EACCES)
+    return fd;
+  place = openat (self->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  if (place < 0)
+    return -1;
+  if (fstat (place, status) == 0 && S_ISREG (status->st_mode))
+    give_back_mode (place, 0600);
+  close (place);
+  return ow_runner_file_open_at (self->fd, name, status);
+}
+
 /* Makes room for a file of that cost. More than is needed is dropped, so that not every
  * call has to look at the whole folder. */
 static bool
@@ -337,7 +374,7 @@ ow_runner_keep_get (const OwRunnerKeep *self,
       return NULL;
     }
   errno = 0;
-  fd = ow_runner_file_open_at (self->fd, hash, &status);
+  fd = open_kept (self, hash, &status);
   if (fd < 0)
     {
       if (errno == ENOENT)

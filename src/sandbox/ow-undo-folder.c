@@ -17,6 +17,8 @@
 #define SESSIONS "sessions"
 #define UNDO     "undo"
 
+#define OPEN_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
 static gboolean
 fail (const char *path,
       const char *why,
@@ -38,15 +40,37 @@ check_session (const char *session,
   return fail (SESSIONS, "the session's id cannot be a folder's name", error);
 }
 
+/* A command inside cannot read the folder, and can take our own permissions for it away: its owner
+ * may change its mode. Through a descriptor that cannot have followed a link. */
+static int
+open_closed (int         dir_fd,
+             const char *name)
+{
+  int path_fd = openat (dir_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  char link[64];
+  int fd = -1;
+
+  if (path_fd < 0)
+    return -1;
+  g_snprintf (link, sizeof link, "/proc/self/fd/%d", path_fd);
+  if (chmod (link, 0700) == 0)
+    fd = openat (dir_fd, name, OPEN_FLAGS);
+  close (path_fd);
+  return fd;
+}
+
 /* The directory @name in @dir_fd, made where it is missing; never through a link. Returns: its
  * descriptor, -1 with errno. */
 static int
 open_below (int         dir_fd,
             const char *name)
 {
+  int fd;
+
   if (mkdirat (dir_fd, name, 0700) != 0 && errno != EEXIST)
     return -1;
-  return openat (dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  fd = openat (dir_fd, name, OPEN_FLAGS);
+  return fd < 0 && errno == EACCES ? open_closed (dir_fd, name) : fd;
 }
 
 /* Also one that is there: the session may have had an owner's other group, or a looser mask. */

@@ -79,6 +79,24 @@ def test_program_of_a_person_does_not_reach_it_either(account, workspace, folder
     check(done.stdout)
 
 
+def test_S03_command_closes_what_undo_needs(account, workspace, folder, openworker, wall):
+    """Its owner may change a file's mode, Landlock or not: it is opened again."""
+    recording = replay(
+        account, workspace, ("write", {"path": "f", "content": "new\n"}, "."),
+        shell(f"{{ {UNDO} chmod 0 $u/{HASH} && chmod 0 $u && echo CLOSED; }} > out 2>&1"),
+        ("write", {"path": "f", "content": "newer\n"}, "Replaced"),
+        shell(f"{{ {UNDO} chmod 0 $u/{HASH} $u; }} > out2 2>&1"))
+    done = run(account, openworker, wall, folder, recording)
+    assert done.returncode == 0, done.stderr
+    assert "CLOSED" in (folder / "out").read_text()
+    assert (folder / "f").read_text() == "newer\n"
+    # The next sandbox gets it open, and finds all that it needs.
+    session = next((workspace.home / ".local/share/coworker/sessions").glob("*")).name
+    done = account.run([openworker, "sessions", "undo", session, "--yes"], timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (folder / "f").read_text() == OLD
+
+
 # The runner's process is the parent of the shell.
 RUNNER = """
 kill -9 $PPID 2>/dev/null && echo KILLED

@@ -87,9 +87,11 @@ test_no_space (void)
   undo_free (undo);
 }
 
+/* A command cannot reach what is kept, but can change its mode, as its owner. */
 static void
-test_read_only (void)
+test_closed_is_opened (void)
 {
+  static const mode_t modes[] = { 0, 0100, 0400, 0500 };
   Undo *undo = undo_new ();
 
   if (geteuid () == 0)
@@ -99,8 +101,17 @@ test_read_only (void)
       return;
     }
   files_put (undo->files, "work/a", "one\n");
-  g_assert_cmpint (g_chmod (files_path (undo->files, "undo"), 0500), ==, 0);
-  assert_not_written (undo, "Permission denied");
+  for (gsize i = 0; i < G_N_ELEMENTS (modes); i++)
+    {
+      g_autofree char *content = g_strdup_printf ("%zu\n", i);
+
+      g_assert_cmpint (g_chmod (files_path (undo->files, "undo"), modes[i]), ==, 0);
+      undo_write (undo, "a", content);
+    }
+  g_assert_cmpint (g_chmod (kept_path (undo, "one\n"), 0), ==, 0);
+  g_assert_cmpint (g_chmod (files_path (undo->files, "undo"), 0), ==, 0);
+  undo_apply (undo);
+  undo_assert_file (undo, "work/a", "one\n");
   undo_free (undo);
 }
 
@@ -339,7 +350,7 @@ undo_add_keep_tests (void)
   g_test_add_func ("/undo/kept/gone", test_gone);
   g_test_add_func ("/undo/kept/in-the-way", test_in_the_way);
   g_test_add_func ("/undo/kept/no-space", test_no_space);
-  g_test_add_func ("/undo/kept/read-only", test_read_only);
+  g_test_add_func ("/undo/S03/closed-is-opened", test_closed_is_opened);
   g_test_add_func ("/undo/kept/is-private-and-once", test_is_private_and_once);
   g_test_add_func ("/undo/S03/planted-is-replaced", test_planted_is_replaced);
   g_test_add_func ("/undo/S03/planted-is-not-used", test_planted_is_not_used);
