@@ -11,10 +11,16 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-/* A process that a command has stopped would hold the server up for so long. */
+#include "ow-runner-loop-private.h"
+#include "ow-runner-process-private.h"
+
+/* So long the server waits for it where it is slow, and meanwhile looks that often whether a
+ * command has stopped it, for then it is not waited for. */
 #define ANSWER_S 5
+#define LOOK_MS  50
 /* More than any exec takes: 4,096 arguments in one message. */
 #define TEXT_MAX (32u * 1024u * 1024u)
 #define MOST     1024
@@ -367,7 +373,7 @@ reserve (int number)
 bool
 ow_runner_inner_prepare (void)
 {
-  const struct timeval wait = { .tv_sec = ANSWER_S };
+  const struct timeval wait = { .tv_usec = LOOK_MS * 1000 };
   pid_t parent = getpid ();
   int fds[2];
 
@@ -396,12 +402,36 @@ ow_runner_inner_prepare (void)
   return true;
 }
 
+static int64_t
+answer_by (void)
+{
+  return ow_runner_loop_now () + ANSWER_S * 1000;
+}
+
+/* Whether a call that has come to nothing in LOOK_MS is to be made again. */
+static bool
+waits_on (int64_t deadline)
+{
+  return (errno == EAGAIN || errno == EINTR) && ow_runner_loop_now () < deadline
+         && !ow_runner_process_is_stopped (inner.pid);
+}
+
 static bool
 hear (Reply *reply)
 {
-  ssize_t got = recv (inner.fd, reply, sizeof *reply, MSG_WAITALL);
+  int64_t deadline = answer_by ();
+  size_t at = 0;
 
-  if (got == (ssize_t) sizeof *reply)
+  while (at < sizeof *reply)
+    {
+      ssize_t got = recv (inner.fd, (char *) reply + at, sizeof *reply - at, 0);
+
+      if (got > 0)
+        at += (size_t) got;
+      else if (got == 0 || !waits_on (deadline))
+        break;
+    }
+  if (at == sizeof *reply)
     {
       errno = reply->error;
       return reply->error == 0;
@@ -414,11 +444,13 @@ hear (Reply *reply)
 static bool
 send_all (struct msghdr *message)
 {
+  int64_t deadline = answer_by ();
+
   while (message->msg_iovlen > 0)
     {
       ssize_t n = sendmsg (inner.fd, message, MSG_NOSIGNAL);
 
-      if (n < 0 && errno == EINTR)
+      if (n < 0 && waits_on (deadline))
         continue;
       if (n <= 0)
         return false;
@@ -437,6 +469,16 @@ send_all (struct msghdr *message)
         }
     }
   return true;
+}
+
+/* Commands are in its domain, and so can have its end of the socket. What is there before it was
+ * asked is none of its answers. */
+static bool
+was_spoken_for (void)
+{
+  char byte;
+
+  return recv (inner.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
 static bool
@@ -466,7 +508,7 @@ ask (Request    *request,
     }
   inner.greeted = true;
   put_fds (&message, &control, fds, n);
-  if (send_all (&message))
+  if (!was_spoken_for () && send_all (&message))
     return reply == NULL || hear (reply);
   give_up ();
   errno = EPIPE;
@@ -543,6 +585,18 @@ write_texts (const OwRunnerSpawn *order,
   return texts;
 }
 
+/* What is said to have been started will be signalled, and waited for: it has to be a child of
+ * this process that nobody has yet. */
+static bool
+is_new_child (pid_t pid)
+{
+  siginfo_t info;
+
+  return pid > 1 && pid != inner.pid
+         && (inner.children == NULL || !ow_runner_children_is_ours (inner.children, pid))
+         && waitid (P_PID, (id_t) pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
 pid_t
 ow_runner_inner_spawn (const OwRunnerSpawn *order)
 {
@@ -567,5 +621,9 @@ ow_runner_inner_spawn (const OwRunnerSpawn *order)
     }
   done = ask (&request, texts, fds, n, &reply);
   free (texts);
-  return done ? reply.pid : -1;
+  if (!done || is_new_child (reply.pid))
+    return done ? reply.pid : -1;
+  give_up ();
+  errno = EPROTO;
+  return -1;
 }

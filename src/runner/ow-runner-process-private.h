@@ -62,6 +62,9 @@ bool   ow_runner_process_is_below (const OwRunnerProcess *list,
 /* Whether @pid comes from this process; one of which nothing can be told any more does. */
 bool   ow_runner_process_is_own (pid_t pid);
 
+/* By a signal, or by who traces it. */
+bool   ow_runner_process_is_stopped (pid_t pid);
+
 /* The mark that a process was started with, or whatever it came from: also where it has
  * left that one's session and lost its parent. False: none, or it cannot be told. */
 bool   ow_runner_process_read_mark (pid_t pid,

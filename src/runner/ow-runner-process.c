@@ -267,6 +267,16 @@ ow_runner_process_is_below (const OwRunnerProcess *list,
 }
 
 bool
+ow_runner_process_is_stopped (pid_t pid)
+{
+  OwRunnerProcess process;
+  char name[32];
+
+  snprintf (name, sizeof name, "%d", (int) pid);
+  return read_stat (name, &process) && (process.state == 'T' || process.state == 't');
+}
+
+bool
 ow_runner_process_is_own (pid_t pid)
 {
   pid_t self = getpid ();
