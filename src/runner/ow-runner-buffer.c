@@ -196,6 +196,14 @@ hex_value (char digit)
   return digit <= '9' ? (unsigned) (digit - '0') : (unsigned) ((digit | 0x20) - 'a' + 10);
 }
 
+/* Only what a name is written with. A letter that is written so would be one that a person who is
+ * asked about the path does not read. */
+static bool
+is_unnamed (char byte)
+{
+  return (unsigned char) byte < 0x20 || (unsigned char) byte >= 0x7f || byte == '\\';
+}
+
 char *
 ow_runner_buffer_unname (const char *name,
                          size_t      length,
@@ -207,9 +215,10 @@ ow_runner_buffer_unname (const char *name,
   for (size_t at = 0; at < length;)
     {
       bool escaped = looks_escaped (name + at, length - at);
+      char byte = escaped ? (char) (hex_value (name[at + 2]) << 4 | hex_value (name[at + 3])) : 0;
 
-      data[n++] = escaped ? (char) (hex_value (name[at + 2]) << 4 | hex_value (name[at + 3]))
-                          : name[at];
+      escaped = escaped && is_unnamed (byte);
+      data[n++] = escaped ? byte : name[at];
       at += escaped ? 4 : 1;
     }
   data[n] = '\0';

@@ -31,6 +31,12 @@ bool ow_runner_path_parse   (OwRunnerPath        *self,
                              const char          *path,
                              size_t               length,
                              OwRunnerToolResult  *result);
+/* The same of a path that is no answer's: a backslash in it is one. */
+bool ow_runner_path_parse_plain (OwRunnerPath        *self,
+                                 const OwRunnerRoots *roots,
+                                 const char          *path,
+                                 size_t               length,
+                                 OwRunnerToolResult  *result);
 void ow_runner_path_clear   (OwRunnerPath        *self);
 
 /* Opens what is there with open(2)'s @flags, which may not hold O_CREAT. Returns -1

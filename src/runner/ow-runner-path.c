@@ -188,23 +188,20 @@ well_formed (const char         *path,
   return !result->is_error;
 }
 
-bool
-ow_runner_path_parse (OwRunnerPath        *self,
-                      const OwRunnerRoots *roots,
-                      const char          *path,
-                      size_t               length,
-                      OwRunnerToolResult  *result)
+/* Takes @given. */
+static bool
+take (OwRunnerPath        *self,
+      const OwRunnerRoots *roots,
+      char                *given,
+      size_t               length,
+      OwRunnerToolResult  *result)
 {
-  const char *below;
+  const char *path = given;
+  const char *below = given;
   bool inside = true;
 
   memset (self, 0, sizeof *self);
-  if (!well_formed (path, length, result))
-    return false;
-
-  /* What stands escaped in an answer can be given back as it is there. */
-  self->given = ow_runner_buffer_unname (path, length, &length);
-  path = below = self->given;
+  self->given = given;
   if (!well_formed (path, length, result))
     {
       ow_runner_path_clear (self);
@@ -222,6 +219,32 @@ ow_runner_path_parse (OwRunnerPath        *self,
   self->below = ow_runner_path_relative (below);
   self->slashed = path[length - 1] == '/';
   return true;
+}
+
+bool
+ow_runner_path_parse (OwRunnerPath        *self,
+                      const OwRunnerRoots *roots,
+                      const char          *path,
+                      size_t               length,
+                      OwRunnerToolResult  *result)
+{
+  char *given;
+
+  memset (self, 0, sizeof *self);
+  if (!well_formed (path, length, result))
+    return false;
+  given = ow_runner_buffer_unname (path, length, &length);
+  return take (self, roots, given, length, result);
+}
+
+bool
+ow_runner_path_parse_plain (OwRunnerPath        *self,
+                            const OwRunnerRoots *roots,
+                            const char          *path,
+                            size_t               length,
+                            OwRunnerToolResult  *result)
+{
+  return take (self, roots, ow_runner_buffer_copy (path, length), length, result);
 }
 
 void

@@ -87,7 +87,7 @@ look_at (OwRunnerChanges      *changes,
       add_unknown (changes, merged, "the time for one call was used up");
       return;
     }
-  if (!ow_runner_path_parse (&path, roots, merged->path, merged->path_length, &problem))
+  if (!ow_runner_path_parse_plain (&path, roots, merged->path, merged->path_length, &problem))
     {
       add_unknown (changes, merged, problem.text);
       free (problem.text);

@@ -220,7 +220,8 @@ undo_merged (Undo                 *self,
       skip (self, merged, "the time for one call was used up; ask again");
       return;
     }
-  if (!ow_runner_path_parse (&file.path, self->roots, merged->path, merged->path_length, &problem))
+  if (!ow_runner_path_parse_plain (&file.path, self->roots, merged->path,
+                                   merged->path_length, &problem))
     {
       skip (self, merged, problem.text);
       free (problem.text);

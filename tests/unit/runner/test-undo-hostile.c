@@ -341,6 +341,25 @@ test_written_while_it_runs (void)
   undo_free (undo);
 }
 
+/* The name of a change is the file's own: what looks like an escape in it is none, and leads to no
+ * other file. */
+static void
+test_name_that_looks_escaped (void)
+{
+  Undo *undo = undo_new ();
+
+  files_put (undo->files, "work/a\\x42", "one\n");
+  undo_write (undo, "a\\x5cx42", "two\n");
+  undo_assert_file (undo, "work/a\\x42", "two\n");
+  files_put (undo->files, "work/aB", "two\n");
+  files_assert_has (undo_changes (undo), "-one\n+two\n");
+  undo_apply (undo);
+  undo_assert_state (undo, "work/a\\x42", "restored");
+  undo_assert_file (undo, "work/a\\x42", "one\n");
+  undo_assert_file (undo, "work/aB", "two\n");
+  undo_free (undo);
+}
+
 #define MANY 10000
 
 static void
@@ -393,6 +412,7 @@ undo_add_hostile_tests (void)
   g_test_add_func ("/undo/S03/parent-swapped", test_parent_swapped);
   g_test_add_func ("/undo/S03/changed-through-a-link", test_changed_through_a_link);
   g_test_add_func ("/undo/S03/hard-link", test_hard_link);
+  g_test_add_func ("/undo/S03/name-that-looks-escaped", test_name_that_looks_escaped);
   g_test_add_func ("/undo/S03/swapped-while-it-runs", test_swapped_while_it_runs);
   g_test_add_func ("/undo/written-while-it-runs", test_written_while_it_runs);
   g_test_add_func ("/undo/special-file-in-place", test_special_file_in_place);
