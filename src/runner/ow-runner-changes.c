@@ -370,6 +370,8 @@ ow_runner_changes_diff (OwRunnerChanges       *self,
   if (self->diff.data != NULL)
     self->diff.data[start] = '\0';
   self->left_out++;
+  /* No file goes unnamed. */
+  ow_runner_changes_note (self, merged, "its diff is too long to be shown here");
 }
 
 void

@@ -350,6 +350,13 @@ test_bounds_the_text (void)
     headers++;
   g_assert_cmpuint (headers, >, 0);
   g_assert_cmpint (files_int (undo->files, "left_out"), ==, 20 - (json_int_t) headers);
+  /* By name, so that none is hidden by the others. */
+  for (guint i = 0; i < 20; i++)
+    {
+      g_autofree char *name = g_strdup_printf ("/big%02u", i);
+
+      files_assert_has (text, name);
+    }
   g_assert_cmpuint (json_array_size (json_object_get (undo->files->result.structured, "files")),
                     ==, 20);
   undo_free (undo);
