@@ -265,7 +265,10 @@ start_swapping (Undo *undo)
   g_autofree char *secret = g_strdup (files_path (undo->files, "outside/secret"));
   pid_t child = fork ();
 
-  for (guint i = 0; child == 0; i++)
+  if (child != 0)
+    return child;
+  /* Until it is killed. */
+  for (guint i = 0;; i++)
     {
       if (i % 2 == 0)
         {
@@ -280,7 +283,6 @@ start_swapping (Undo *undo)
           rename (aside, file);
         }
     }
-  return child;
 }
 
 static void
