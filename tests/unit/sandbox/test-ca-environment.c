@@ -6,7 +6,7 @@
 static void
 test_shown (void)
 {
-  const char *environment[] = {
+  const char * const environment[] = {
     "HOME=/home/nina",
     "SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt",
     "SSL_CERT_DIR=/etc/ssl/certs",
@@ -21,7 +21,7 @@ test_shown (void)
     "NODE_EXTRA_CA_CERTS", "/usr/local/share/ca-certificates/company.crt",
     NULL,
   };
-  g_auto (GStrv) picked = ow_ca_environment_pick ((char **) environment);
+  g_auto (GStrv) picked = ow_ca_environment_pick (environment);
 
   g_assert_true (g_strv_equal ((const char * const *) picked, expected));
 }
@@ -30,7 +30,7 @@ test_shown (void)
 static void
 test_kept_out (void)
 {
-  const char *environment[] = {
+  const char * const environment[] = {
     "SSL_CERT_FILE=/home/nina/ca.pem",
     "SSL_CERT_DIR=/etc/ssl/private",
     "CURL_CA_BUNDLE=/etc/ssl/certs/../private/key.pem",
@@ -44,8 +44,8 @@ test_kept_out (void)
     "SSL_CERT_FILE_OLD=/etc/ssl/certs/ca-certificates.crt",
     NULL,
   };
-  char *none[] = { NULL };
-  g_auto (GStrv) picked = ow_ca_environment_pick ((char **) environment);
+  const char * const none[] = { NULL };
+  g_auto (GStrv) picked = ow_ca_environment_pick (environment);
   g_auto (GStrv) nothing = ow_ca_environment_pick (none);
 
   g_assert_cmpuint (g_strv_length (picked), ==, 0);
