@@ -7,6 +7,7 @@
 
 #include "ow-runner-background-output-private.h"
 #include "ow-runner-private.h"
+#include "ow-runner-process-private.h"
 
 /* One background task: a bash of its own with one command, in a session of its own, and all
  * that comes from it. It ends with its bash; what that leaves behind is still the task's,
@@ -63,5 +64,7 @@ void   ow_runner_background_task_stop      (OwRunnerBackgroundTask *self);
 
 int64_t ow_runner_background_task_duration (const OwRunnerBackgroundTask *self);
 
-/* What runs of it beside its bash. Returns: (new reference) [{pid, name}] */
-json_t *ow_runner_background_task_others   (const OwRunnerBackgroundTask *self);
+/* What of the @n processes runs of it beside its bash. Returns: (new reference) [{pid, name}] */
+json_t *ow_runner_background_task_others   (const OwRunnerBackgroundTask *self,
+                                            OwRunnerProcess              *list,
+                                            size_t                        n);

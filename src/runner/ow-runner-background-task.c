@@ -42,14 +42,24 @@ typedef struct {
 } Snapshot;
 
 static Snapshot
+make_snapshot (const OwRunnerBackgroundTask *self,
+               OwRunnerProcess              *list,
+               size_t                        n)
+{
+  Snapshot all = { .list = list, .n = n };
+
+  for (size_t i = 0; i < n; i++)
+    all.reused = all.reused || (self->gone && list[i].pid == self->pid);
+  return all;
+}
+
+static Snapshot
 take_snapshot (const OwRunnerBackgroundTask *self)
 {
-  Snapshot all = { 0 };
+  size_t n;
+  OwRunnerProcess *list = ow_runner_process_list (&n);
 
-  all.list = ow_runner_process_list (&all.n);
-  for (size_t i = 0; i < all.n; i++)
-    all.reused = all.reused || (self->gone && all.list[i].pid == self->pid);
-  return all;
+  return make_snapshot (self, list, n);
 }
 
 static bool
@@ -112,9 +122,11 @@ signal_all (const OwRunnerBackgroundTask *self,
 }
 
 json_t *
-ow_runner_background_task_others (const OwRunnerBackgroundTask *self)
+ow_runner_background_task_others (const OwRunnerBackgroundTask *self,
+                                  OwRunnerProcess              *list,
+                                  size_t                        n)
 {
-  Snapshot all = take_snapshot (self);
+  Snapshot all = make_snapshot (self, list, n);
   json_t *array = json_array ();
 
   for (size_t i = 0; i < all.n && json_array_size (array) < OTHERS_MAX; i++)
@@ -133,7 +145,6 @@ ow_runner_background_task_others (const OwRunnerBackgroundTask *self)
       json_object_set_new (entry, "name", json_stringn (name, length));
       json_array_append_new (array, entry);
     }
-  free (all.list);
   return array;
 }
 

@@ -198,11 +198,14 @@ make_result (OwRunnerBackgroundTask *task,
   uint64_t cut = 0;
   char *output = NULL;
   json_t *facts;
-  json_t *others = ow_runner_background_task_others (task);
+  size_t n;
+  OwRunnerProcess *processes = ow_runner_process_list (&n);
+  json_t *others = ow_runner_background_task_others (task, processes, n);
   json_t *result;
   OwRunnerBuffer text;
   const char *note = NULL;
 
+  free (processes);
   ow_runner_buffer_init (&text, OW_RUNNER_TEXT_MAX);
   if (kind != WAIT_START && !cancelled)
     output = ow_runner_background_output_take (task->output, task->ended, &length, &cut);
@@ -505,6 +508,8 @@ run_list (OwRunnerBackground *self,
 {
   json_t *list = json_array ();
   json_t *structured = json_object ();
+  size_t n;
+  OwRunnerProcess *processes = ow_runner_process_list (&n);
   OwRunnerBuffer text;
   json_t *result;
 
@@ -515,13 +520,15 @@ run_list (OwRunnerBackground *self,
       json_t *facts = make_facts (task, command);
 
       if (task->gone)
-        json_object_set_new (facts, "leftovers", ow_runner_background_task_others (task));
+        json_object_set_new (facts, "leftovers",
+                             ow_runner_background_task_others (task, processes, n));
       append_last_line (&text, task, 0, json_object_get (facts, "leftovers"), NULL);
       ow_runner_buffer_printf (&text, " %llu bytes not read\n", (unsigned long long)
                                ow_runner_background_output_get_unread (task->output));
       json_array_append_new (list, facts);
       free (command);
     }
+  free (processes);
   if (self->tasks == NULL)
     ow_runner_buffer_append (&text, "There are no tasks.");
   json_object_set_new (structured, "running", json_integer (count (self, false)));

@@ -66,7 +66,8 @@ bool   ow_runner_process_is_own (pid_t pid);
 bool   ow_runner_process_is_stopped (pid_t pid);
 
 /* The mark that a process was started with, or whatever it came from: also where it has
- * left that one's session and lost its parent. False: none, or it cannot be told. */
+ * left that one's session and lost its parent. False: none, or it cannot be told, also
+ * because too much was looked through in the last second. */
 bool   ow_runner_process_read_mark (pid_t pid,
                                     char  mark[OW_RUNNER_PROCESS_MARK_MAX]);
 

@@ -25,6 +25,10 @@
 #define MARK "OPENWORKER_TASK"
 /* An environment that is longer is not looked through to its end. */
 #define ENVIRONMENT_MAX (4u * 1024u * 1024u)
+/* Commands say how many processes there are and how much each has to be looked through: of all
+ * together so much in a second, where each counts as a page at least. */
+#define LOOKED_S        (32u * 1024u * 1024u)
+#define LOOKED_LEAST    4096u
 
 static const struct {
   const char *name;
@@ -308,6 +312,22 @@ copy_mark (const char *entry,
   return true;
 }
 
+/* What may be looked through now, @looked of which the last look took. */
+static size_t
+left_to_look (size_t looked)
+{
+  static int64_t filled;
+  static size_t left;
+  int64_t now = ow_runner_loop_now ();
+  int64_t passed = now - filled;
+
+  left -= looked < left ? looked : left;
+  left += passed >= 1000 ? LOOKED_S - left : (size_t) passed * (LOOKED_S / 1000);
+  left = left < LOOKED_S ? left : LOOKED_S;
+  filled = now;
+  return left;
+}
+
 bool
 ow_runner_process_read_mark (pid_t pid,
                              char  mark[OW_RUNNER_PROCESS_MARK_MAX])
@@ -316,14 +336,18 @@ ow_runner_process_read_mark (pid_t pid,
   char *entry = NULL;
   size_t size = 0;
   size_t seen = 0;
+  size_t max = left_to_look (0);
   bool found = false;
   FILE *file;
 
+  if (max < LOOKED_LEAST)
+    return false;
+  max = max < ENVIRONMENT_MAX ? max : ENVIRONMENT_MAX;
   snprintf (path, sizeof path, "/proc/%d/environ", (int) pid);
   file = fopen (path, "re");
   if (file == NULL)
     return false;
-  while (!found && seen < ENVIRONMENT_MAX)
+  while (!found && seen < max)
     {
       ssize_t got = getdelim (&entry, &size, '\0', file);
 
@@ -332,6 +356,7 @@ ow_runner_process_read_mark (pid_t pid,
       seen += (size_t) got;
       found = strncmp (entry, MARK "=", sizeof MARK) == 0 && copy_mark (entry + sizeof MARK, mark);
     }
+  left_to_look (seen < LOOKED_LEAST ? LOOKED_LEAST : seen);
   free (entry);
   fclose (file);
   return found;

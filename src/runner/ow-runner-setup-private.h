@@ -25,6 +25,9 @@ bool ow_runner_landlock_restrict (OwRunnerPaths list,
                                   OwRunnerPaths rw,
                                   char          error[OW_RUNNER_ERROR_SIZE]);
 
+/* Keeps this process and all it will start from setting the limits of another one. */
+void ow_runner_filter_limits (void);
+
 typedef struct _OwRunnerForward OwRunnerForward;
 
 /* Listens on 127.0.0.1:@port and forwards each connection to the unix socket @path. */

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: The OpenWorker authors
-"""The process that starts commands behind the second wall is in their reach: one that stops it, or
-speaks in its place, holds the server up no longer than it takes to see it, and makes it signal and
-wait for nothing but what was started (hole S24)."""
+"""What commands can do to the server without reaching it. The process that starts them behind the
+second wall is in their reach: one that stops it, or speaks in its place, holds the server up no
+longer than it takes to see it, and makes it signal and wait for nothing but what was started. Its
+limits are not theirs to set, and what they leave behind is not looked through without end (hole S24)."""
 
 import os
 import subprocess
@@ -120,3 +121,61 @@ def test_S24_one_that_is_stopped_holds_nothing_up(client, workspace):
     client.call("task_wait", {"task": task})
     client.shell("true")
     assert client.shell("echo here").output == "here\n"
+
+
+LIMITS = """
+import resource, sys
+for name in ["CPU", "NOFILE", "AS", "NPROC", "FSIZE"]:
+    number = getattr(resource, "RLIMIT_" + name)
+    try:
+        resource.prlimit(int(sys.argv[1]), number, (1, 1))
+        print("SET", name)
+    except PermissionError:
+        pass
+    resource.prlimit(int(sys.argv[1]), number)
+resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20))
+print("own", resource.prlimit(0, resource.RLIMIT_NOFILE))
+"""
+
+
+def test_S24_its_limits_are_not_a_commands_to_set(client, workspace):
+    (workspace.folder / "limits.py").write_text(LIMITS)
+    done = client.shell(f"python3 limits.py {client.process.pid}; ulimit -n 30; ulimit -n")
+    assert done.output == "own (20, 20)\n30\n"
+    for _ in range(10):
+        client.call("read", {"path": "f"})
+    assert client.shell("cat f").output == "text\n"
+
+
+# Processes that have lost their parent, with an environment that is long and has somebody's mark at
+# its end.
+ORPHANS = """
+import os, sys, time
+if len(sys.argv) < 2:
+    environment = {"PATH": os.environ["PATH"]}
+    environment.update({f"A{i}": "x" * 120000 for i in range(15)}, OPENWORKER_TASK="t99")
+    os.execve(sys.executable, [sys.executable, sys.argv[0], "again"], environment)
+for i in range(300):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            for number in range(3):
+                os.close(number)
+            time.sleep(600)
+        os._exit(0)
+    os.wait()
+print("made")
+"""
+
+
+def test_S24_what_commands_leave_behind_holds_nothing_up(client, workspace):
+    (workspace.folder / "orphans.py").write_text(ORPHANS)
+    assert client.shell("python3 orphans.py").output == "made\n"
+    for _ in range(15):
+        assert client.call("task_start", {"command": "true"})["structuredContent"]["state"] == "ended"
+    asked = client.start_call("task_list", {})
+    begun = time.monotonic()
+    client.call("read", {"path": "f"})
+    # Each of them for each of the tasks takes more than ten seconds.
+    assert time.monotonic() - begun < scaled(2)
+    client.reply(asked)
