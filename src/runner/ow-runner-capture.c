@@ -16,6 +16,8 @@
 #define TAIL_PIPE_SIZE   (1024 * 1024)
 #define TAIL_MOST        (960u * 1024u)
 #define SKIP_FROM        (16 * 1024)
+/* A flood that has been quiet for so long is over for now: its end is given to the function. */
+#define QUIET_MS         200
 #define MAX_DRAINS       128
 #define DRAIN_PAUSE_MS   50
 #define DRAIN_ROUND_SIZE (64 * 1024)
@@ -56,6 +58,8 @@ struct _OwRunnerCapture {
   int                 null_fd;
   Pipe               *tail_of;     /* (nullable) whose it is */
   size_t              tail_length;
+  bool                tail_moved;  /* since it was last looked whether the flood is over */
+  OwRunnerTimer       quiet;
   char                buffer[64 * 1024];
 };
 
@@ -231,6 +235,21 @@ read_tail (OwRunnerCapture *self)
     }
 }
 
+/* Nothing else would come to give it: what was passed over last may be all there is for long. */
+static void
+on_quiet (void *user_data)
+{
+  OwRunnerCapture *self = user_data;
+
+  if (self->tail_of == NULL)
+    return;
+  if (self->tail_moved)
+    ow_runner_loop_start_timer (self->loop, &self->quiet, QUIET_MS);
+  else
+    read_tail (self);
+  self->tail_moved = false;
+}
+
 /* Makes room for @wanted bytes by throwing away the oldest, and never what has to be kept. */
 static void
 shorten_tail (OwRunnerCapture *self,
@@ -271,6 +290,9 @@ pass_over (Pipe *pipe)
     return false;
   self->tail_of = pipe;
   self->tail_length += (size_t) moved;
+  self->tail_moved = true;
+  if (!self->quiet.armed)
+    ow_runner_loop_start_timer (self->loop, &self->quiet, QUIET_MS);
   return true;
 }
 
@@ -304,7 +326,8 @@ ow_runner_capture_new (OwRunnerLoop       *loop,
   if (self == NULL)
     return NULL;
   *self = (OwRunnerCapture) { .loop = loop, .drains = drains, .func = func,
-                              .user_data = user_data, .tail_fds = { -1, -1 }, .null_fd = -1 };
+                              .user_data = user_data, .tail_fds = { -1, -1 }, .null_fd = -1,
+                              .quiet = { .func = on_quiet, .user_data = self } };
   for (int i = 0; i < 2; i++)
     {
       const Pipe closed = { .capture = self, .stream = (OwRunnerStream) i, .read_fd = -1,
@@ -378,6 +401,7 @@ void
 ow_runner_capture_finish (OwRunnerCapture *self)
 {
   ow_runner_capture_close_fds (self);
+  ow_runner_loop_stop_timer (self->loop, &self->quiet);
   if (self->tail_of != NULL)
     read_tail (self);
   for (int i = 0; i < 2; i++)
