@@ -327,6 +327,7 @@ on_child_output (uint32_t events,
     {
       char *text = self->text;
       size_t length = self->length;
+      size_t room = self->room;
 
       /* Its callback may give it its next order. */
       self->text = NULL;
@@ -340,7 +341,7 @@ on_child_output (uint32_t events,
         {
           self->text = text;
           self->length = length;
-          self->room = length;
+          self->room = room;
         }
     }
 }
@@ -499,8 +500,10 @@ ow_runner_forks_new (void)
   OwRunnerForks *self = calloc (1, sizeof *self);
 
   if (self != NULL)
-    self->idle = (OwRunnerTimer) { .func = on_idle, .user_data = self }
-  ;
+    {
+      self->idle.func = on_idle;
+      self->idle.user_data = self;
+    }
   return self;
 }
 

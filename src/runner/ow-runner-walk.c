@@ -194,7 +194,6 @@ read_names (Walker *walker,
             int     directory,
             Names  *names)
 {
-  memset (names, 0, sizeof *names);
   for (;;)
     {
       long got = syscall (SYS_getdents64, directory, walker->chunk, CHUNK_BYTES);
@@ -425,7 +424,7 @@ walk_directory (Walker *self,
   Level *above = level_ref (self->level);
   struct stat status;
   const char *system;
-  Names names;
+  Names names = { .n = 0 };
   size_t n;
   bool going = true;
 
@@ -436,6 +435,8 @@ walk_directory (Walker *self,
     {
       self->walk->unreadable++;
       level_unref (above);
+      free (names.text);
+      free (names.names);
       close (directory);
       return true;
     }
