@@ -14,7 +14,7 @@
 
 /* Changes that one call takes. */
 #define OW_RUNNER_CHANGES_MAX       20000
-/* Bytes of all their paths: each stands in the answer too, which is one message. */
+/* Bytes of all their paths as JSON: each stands in the answer too, which is one message. */
 #define OW_RUNNER_CHANGES_PATHS_MAX (2u * 1024u * 1024u)
 /* After that no more files are begun; the call itself is ended later. */
 #define OW_RUNNER_CHANGES_MAX_S     60

@@ -174,7 +174,7 @@ take_all (OwRunnerChanges    *self,
 
       if (!take_change (merged, json_array_get (changes, self->n), self->n, result))
         return false;
-      bytes += merged->path_length;
+      bytes += ow_json_string_size (merged->path, merged->path_length);
     }
   spare = ow_runner_buffer_alloc (n * sizeof *spare);
   sort (self->list, spare, n);

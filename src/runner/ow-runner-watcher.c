@@ -29,7 +29,8 @@ static const OwRunnerPictureBounds bounds[] = {
 #define N_BOUNDS     (sizeof bounds / sizeof bounds[0])
 #define TRY_AGAIN_S  60
 
-/* Files that are named in an answer, and bytes of their paths. */
+/* Files that are named in an answer, and bytes of their paths as JSON, which has to fit into one
+ * message with the rest. */
 #define FILES_MAX    200
 #define PATHS_MAX    (48u * 1024u)
 #define NOTES_MAX    20000
@@ -221,7 +222,7 @@ add_file (Answer                   *self,
                       : ow_runner_buffer_name (path, length);
   json_t *file;
 
-  self->bytes += strlen (shown);
+  self->bytes += ow_json_string_size (shown, strlen (shown));
   if (json_array_size (self->files) < FILES_MAX && self->bytes <= PATHS_MAX)
     {
       file = json_object ();
