@@ -504,6 +504,8 @@ leave_out (List       *list,
       size_t length = strlen (list->items[i]);
       bool holds = false;
 
+      while (length > 0 && list->items[i][length - 1] == '/')
+        length--;
       for (size_t j = 0; j < own->n; j++)
         holds |= strncmp (own->items[j], list->items[i], length) == 0
                  && (own->items[j][length] == '/' || own->items[j][length] == '\0');
