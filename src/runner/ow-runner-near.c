@@ -160,19 +160,19 @@ without_blank_ends (Bytes text)
   return text;
 }
 
-/* Writes the lines that @what stands at and returns how many places there are. */
-static size_t
-put_places (OwRunnerBuffer *out,
-            Bytes           in,
-            Bytes           what)
+size_t
+ow_runner_near_places (OwRunnerBuffer *out,
+                       const char     *data,
+                       size_t          length,
+                       const char     *text,
+                       size_t          text_length)
 {
-  const char *from = in.data;
+  const char *from = data;
   const char *found;
   size_t line = 1;
   size_t n = 0;
 
-  while (n <= MAX_PLACES &&
-         (found = memmem (in.data, in.length, what.data, what.length)) != NULL)
+  while (n <= MAX_PLACES && (found = memmem (data, length, text, text_length)) != NULL)
     {
       line += ow_runner_needle_count_lines (from, (size_t) (found - from));
       if (n < MAX_PLACES)
@@ -181,8 +181,8 @@ put_places (OwRunnerBuffer *out,
         ow_runner_buffer_append (out, " and more");
       n++;
       from = found;
-      in.length -= (size_t) (found - in.data) + what.length;
-      in.data = found + what.length;
+      length -= (size_t) (found - data) + text_length;
+      data = found + text_length;
     }
   return n;
 }
@@ -202,7 +202,8 @@ put_leveled (OwRunnerBuffer *out,
 
   ow_runner_buffer_init (&places, 1024);
   if (core.length > 0)
-    found = put_places (&places, leveled_in, core) > 0;
+    found = ow_runner_near_places (&places, leveled_in.data, leveled_in.length, core.data,
+                                   core.length) > 0;
   if (found)
     ow_runner_buffer_printf (out, "The same text with other %s stands at line %s.", difference,
                              places.data);
@@ -309,8 +310,10 @@ find_lines (Bytes in,
              is_same (take_line (&after), take_line (&wanted)))
         same++;
       if (same > best.same)
-        best = (Near) { line, same }
-      ;
+        {
+          best.line = line;
+          best.same = same;
+        }
     }
   return best;
 }

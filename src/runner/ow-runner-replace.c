@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_PLACES 10
+#include "ow-runner-near-private.h"
 
 typedef struct {
   const char *data;
@@ -155,40 +155,6 @@ ow_runner_replace_apply (OwRunnerReplace *self,
   return state;
 }
 
-static size_t
-line_of (const char *data,
-         const char *at)
-{
-  return count ((Bytes) { data, (size_t) (at - data) }, (Bytes) { "\n", 1 }) + 1;
-}
-
-/* Writes the lines that @what stands at and returns how many places there are. */
-static size_t
-put_places (OwRunnerBuffer *out,
-            Bytes         in,
-            Bytes         what)
-{
-  const char *from = in.data;
-  const char *found;
-  size_t line = 1;
-  size_t n = 0;
-
-  while (n <= MAX_PLACES &&
-         (found = memmem (in.data, in.length, what.data, what.length)) != NULL)
-    {
-      line += line_of (from, found) - 1;
-      if (n < MAX_PLACES)
-        ow_runner_buffer_printf (out, "%s%zu", n == 0 ? "" : ", ", line);
-      else
-        ow_runner_buffer_append (out, " and more");
-      n++;
-      from = found;
-      in.length -= (size_t) (found - in.data) + what.length;
-      in.data = found + what.length;
-    }
-  return n;
-}
-
 void
 ow_runner_replace_places (OwRunnerBuffer *out,
                           const char   *data,
@@ -196,13 +162,11 @@ ow_runner_replace_places (OwRunnerBuffer *out,
                           const char   *old_text,
                           size_t        old_length)
 {
-  Bytes body = { data, length };
-  Bytes what = { old_text, old_length };
   Bytes crlf;
 
-  if (put_places (out, body, what) > 0)
+  if (ow_runner_near_places (out, data, length, old_text, old_length) > 0)
     return;
-  crlf = with_crlf (what);
-  put_places (out, body, crlf);
+  crlf = with_crlf ((Bytes) { old_text, old_length });
+  ow_runner_near_places (out, data, length, crlf.data, crlf.length);
   free ((char *) crlf.data);
 }
