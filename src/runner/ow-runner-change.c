@@ -27,7 +27,7 @@ ow_runner_content_read (OwRunnerContent     *self,
 {
   int fd = ow_runner_file_open_at (place->parent, place->name, &self->status);
   size_t size;
-  ssize_t got = 1;
+  ssize_t got;
 
   self->data = NULL;
   self->length = 0;
@@ -44,11 +44,8 @@ ow_runner_content_read (OwRunnerContent     *self,
     }
   size = (size_t) self->status.st_size;
   self->data = ow_runner_buffer_alloc (size + 1);
-  while (self->length < size && got > 0)
-    {
-      got = ow_runner_file_read (fd, self->data + self->length, size - self->length);
-      self->length += got > 0 ? (size_t) got : 0;
-    }
+  got = ow_runner_file_read_all (fd, self->data, size);
+  self->length = got > 0 ? (size_t) got : 0;
   self->data[self->length] = '\0';
   if (got < 0)
     ow_runner_args_fail (result, "%s could not be read to its end: %s.", path->shown,

@@ -40,6 +40,16 @@ ssize_t ow_runner_file_read (int                  fd,
                              char                *buffer,
                              size_t               size);
 
+/* The same until the buffer is full or the file ends. Returns how many bytes came, -1 with errno. */
+ssize_t ow_runner_file_read_all (int                 fd,
+                                 char               *buffer,
+                                 size_t              size);
+
+/* Writes all of it: 0, or -1 with errno. */
+int     ow_runner_file_write_all (int                fd,
+                                  const char        *content,
+                                  size_t             length);
+
 /* What a file holds that is not shown as text: "PNG image", "binary file", or NULL
  * when the first bytes look like text. */
 const char *ow_runner_file_binary_kind (const char *head,

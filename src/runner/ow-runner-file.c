@@ -168,6 +168,22 @@ ow_runner_file_read (int    fd,
   return got;
 }
 
+ssize_t
+ow_runner_file_read_all (int    fd,
+                         char  *buffer,
+                         size_t size)
+{
+  size_t length = 0;
+  ssize_t got = 1;
+
+  while (length < size && got > 0)
+    {
+      got = ow_runner_file_read (fd, buffer + length, size - length);
+      length += got > 0 ? (size_t) got : 0;
+    }
+  return got < 0 ? -1 : (ssize_t) length;
+}
+
 static bool
 is_text (const char *head,
          size_t      length)
@@ -239,10 +255,10 @@ ow_runner_file_binary_kind (const char *head,
   return looks_wide (head, length) ? "UTF-16 text" : "binary file";
 }
 
-static int
-write_all (int         fd,
-           const char *content,
-           size_t      length)
+int
+ow_runner_file_write_all (int         fd,
+                          const char *content,
+                          size_t      length)
 {
   while (length > 0)
     {
@@ -336,7 +352,7 @@ write_temporary (const OwRunnerPlace *place,
   if (fd < 0)
     return -1;
 
-  outcome = write_all (fd, content, length);
+  outcome = ow_runner_file_write_all (fd, content, length);
   if (outcome == 0 && place->exists)
     {
       /* The owner can be kept by root only; for others the file becomes theirs, as

@@ -235,25 +235,6 @@ make_room (const OwRunnerKeep *self,
   return total + cost <= self->max_all;
 }
 
-static bool
-put_bytes (int         fd,
-           const char *data,
-           size_t      length)
-{
-  while (length > 0)
-    {
-      ssize_t put = write (fd, data, length);
-
-      if (put < 0 && errno == EINTR)
-        continue;
-      if (put < 0)
-        return false;
-      data += put;
-      length -= (size_t) put;
-    }
-  return true;
-}
-
 /* Puts the bytes under the name in the place of whatever stands there. */
 static bool
 put_file (const OwRunnerKeep *self,
@@ -275,7 +256,7 @@ put_file (const OwRunnerKeep *self,
   fd = openat (self->fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0)
     return false;
-  done = put_bytes (fd, data, length)
+  done = ow_runner_file_write_all (fd, data, length) == 0
          && renameat (self->fd, temporary, self->fd, name) == 0
          && (!sync || fsync (fd) == 0);
   saved = errno;
@@ -331,7 +312,7 @@ read_kept (const OwRunnerKeep *self,
 {
   size_t size = (size_t) status->st_size;
   char *data;
-  ssize_t got = 1;
+  ssize_t got;
 
   if ((uint64_t) status->st_size > self->max_one)
     {
@@ -340,12 +321,8 @@ read_kept (const OwRunnerKeep *self,
       return NULL;
     }
   data = ow_runner_buffer_alloc (size + 1);
-  *length = 0;
-  while (*length < size && got > 0)
-    {
-      got = ow_runner_file_read (fd, data + *length, size - *length);
-      *length += got > 0 ? (size_t) got : 0;
-    }
+  got = ow_runner_file_read_all (fd, data, size);
+  *length = got > 0 ? (size_t) got : 0;
   data[*length] = '\0';
   if (got >= 0)
     return data;

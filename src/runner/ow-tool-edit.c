@@ -57,7 +57,7 @@ read_whole (const OwRunnerPath *path,
 {
   size_t size = (size_t) status->st_size;
   char *data;
-  ssize_t got = 0;
+  ssize_t got;
 
   *length = 0;
   if (status->st_size > (off_t) OW_RUNNER_REPLACE_MAX_BYTES)
@@ -68,8 +68,7 @@ read_whole (const OwRunnerPath *path,
       return NULL;
     }
   data = ow_runner_buffer_alloc (size + 1);
-  while (*length < size && (got = ow_runner_file_read (fd, data + *length, size - *length)) > 0)
-    *length += (size_t) got;
+  got = ow_runner_file_read_all (fd, data, size);
   if (got < 0)
     {
       ow_runner_args_fail (result, "%s could not be read to its end: %s. Try again, or look at it "
@@ -77,6 +76,7 @@ read_whole (const OwRunnerPath *path,
       free (data);
       return NULL;
     }
+  *length = (size_t) got;
   data[*length] = '\0';
   return data;
 }
