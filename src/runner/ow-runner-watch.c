@@ -13,10 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "ow-runner-keep-private.h"
 #include "ow-runner-path-private.h"
 #include "ow-runner-process-private.h"
 #include "ow-runner-watcher-private.h"
+#include "ow-runner-worker-private.h"
 
 /* A command waits that long for the first look. */
 #define FIRST_MAX_MS 100
@@ -58,30 +58,6 @@ has_folder (const OwRunner *runner)
 /* --- in the process that looks --- */
 
 static void
-close_others (const OwRunnerRoots *roots)
-{
-  for (unsigned int first = STDERR_FILENO + 1;;)
-    {
-      unsigned int kept = ~0u;
-
-      if (roots->keep != NULL && (unsigned int) roots->keep->fd >= first)
-        kept = (unsigned int) roots->keep->fd;
-      for (size_t i = 0; i < roots->n; i++)
-        {
-          unsigned int fd = (unsigned int) roots->fds[i];
-
-          if (fd >= first && fd < kept)
-            kept = fd;
-        }
-      if (kept > first)
-        close_range (first, kept == ~0u ? kept : kept - 1, 0);
-      if (kept == ~0u)
-        return;
-      first = kept + 1;
-    }
-}
-
-static void
 child_main (const OwRunnerRoots *roots,
             int                  fd,
             pid_t                parent)
@@ -90,7 +66,7 @@ child_main (const OwRunnerRoots *roots,
   signal (SIGPIPE, SIG_IGN);
   if (getppid () != parent || dup2 (fd, STDIN_FILENO) < 0 || dup2 (fd, STDOUT_FILENO) < 0)
     _exit (1);
-  close_others (roots);
+  ow_runner_worker_close_others (roots);
   ow_runner_watcher_run (roots, STDIN_FILENO);
   _exit (0);
 }

@@ -27,8 +27,8 @@ typedef struct {
 typedef struct {
   uint32_t text_length;
   uint32_t structured_length;
-  bool     is_error;
-  bool     goes_on; /* nothing of this call is left, and the next order is waited for */
+  uint8_t  is_error; /* no bool: a process that was taken over may put anything there */
+  uint8_t  goes_on;  /* nothing of this call is left, and the next order is waited for */
 } OwRunnerAnswer;
 
 /* Never returns. @fd is its end of the socket, @parent whose child it has to be. @begun is
@@ -40,3 +40,6 @@ _Noreturn void ow_runner_worker_main (const OwRunnerRoots *roots,
                                       int                  fd,
                                       uint32_t            *begun,
                                       pid_t                parent);
+
+/* Closes all descriptors of a process of the server's but the standard ones and the folders'. */
+void           ow_runner_worker_close_others (const OwRunnerRoots *roots);

@@ -82,10 +82,10 @@ write_parts (struct iovec *parts,
     }
 }
 
-/* Nothing but the folders. A copy of a client's socket here would keep that client from seeing its
- * end; what one call left open would be there in the next. */
-static void
-close_others (const OwRunnerRoots *roots)
+/* A copy of a client's socket here would keep that client from seeing its end; what one call left
+ * open would be there in the next. */
+void
+ow_runner_worker_close_others (const OwRunnerRoots *roots)
 {
   for (unsigned int first = STDERR_FILENO + 1;;)
     {
@@ -123,7 +123,7 @@ make_clean (Worker *self)
 {
   struct stat threads;
 
-  close_others (self->roots);
+  ow_runner_worker_close_others (self->roots);
   umask (self->mask);
   return ++self->calls < OW_RUNNER_WORKER_CALLS && chdir ("/") == 0
          && waitpid (-1, NULL, WNOHANG) < 0 && errno == ECHILD
