@@ -24,3 +24,6 @@ char *ow_programs_rules_root   (const char *home,
 /* Adds a copy of @path unless it is there or lies in one that is. */
 void  ow_programs_rules_add    (GPtrArray  *paths,
                                 const char *path);
+
+/* As realpath(3), for g_free(). (transfer full) NULL: it is not there. */
+char *ow_programs_rules_resolve (const char *path);

@@ -12,8 +12,8 @@
 /* The files in which managers keep a version are one line or a few. */
 #define MAX_SETTING 65536
 
-static char *
-resolve (const char *path)
+char *
+ow_programs_rules_resolve (const char *path)
 {
   char *real = realpath (path, NULL);
   char *copy = g_strdup (real);
@@ -83,7 +83,7 @@ add_prefix (const char *home,
             GPtrArray  *folders,
             GPtrArray  *bins)
 {
-  g_autofree char *real = resolve (path);
+  g_autofree char *real = ow_programs_rules_resolve (path);
   g_autofree char *bin = real != NULL ? g_build_filename (real, "bin", NULL) : NULL;
 
   if (bin == NULL || !ow_path_contains (home, real) || !g_file_test (bin, G_FILE_TEST_IS_DIR))

@@ -6,7 +6,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -40,16 +39,6 @@ ow_programs_free (OwPrograms *self)
   g_free (self->path);
   g_free (self->why);
   g_free (self);
-}
-
-static char *
-resolve (const char *path)
-{
-  char *real = realpath (path, NULL);
-  char *copy = g_strdup (real);
-
-  free (real);
-  return copy;
 }
 
 /* A folder that sandboxes may have. NULL with @why. */
@@ -108,7 +97,7 @@ follow_link (const Look *look,
              const char *name,
              const char *path)
 {
-  g_autofree char *target = resolve (path);
+  g_autofree char *target = ow_programs_rules_resolve (path);
   g_autofree char *root = NULL;
   g_autofree char *why = NULL;
   OwFolder *folder;
@@ -198,8 +187,8 @@ OwPrograms *
 ow_programs_look (const char *path)
 {
   OwPrograms *self = g_new0 (OwPrograms, 1);
-  g_autofree char *home = resolve (g_get_home_dir ());
-  g_autofree char *real = resolve (path);
+  g_autofree char *home = ow_programs_rules_resolve (g_get_home_dir ());
+  g_autofree char *real = ow_programs_rules_resolve (path);
   Look look = {
     .self = self, .home = home, .deadline = g_get_monotonic_time () + LOOK_S * G_TIME_SPAN_SECOND,
   };
@@ -230,12 +219,13 @@ GPtrArray *
 ow_programs_list (const char *search_path)
 {
   GPtrArray *paths = g_ptr_array_new_with_free_func (g_free);
-  g_autofree char *home = resolve (g_get_home_dir ());
+  g_autofree char *home = ow_programs_rules_resolve (g_get_home_dir ());
   g_auto (GStrv) words = g_strsplit (search_path != NULL ? search_path : "", ":", -1);
 
   for (guint i = 0; words[i] != NULL; i++)
     {
-      g_autofree char *real = g_path_is_absolute (words[i]) ? resolve (words[i]) : NULL;
+      g_autofree char *real = g_path_is_absolute (words[i]) ? ow_programs_rules_resolve (words[i])
+                                                            : NULL;
       gboolean known = FALSE;
 
       for (guint j = 0; real != NULL && j < paths->len; j++)
