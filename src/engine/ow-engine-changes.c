@@ -380,7 +380,9 @@ check_not_undone (GPtrArray *some,
   for (guint i = 0; i < some->len; i++)
     if (((const OwChange *) g_ptr_array_index (some, i))->state != OW_CHANGE_UNDONE)
       return TRUE;
-  ow_error_set (error, OW_ERROR_FAILED, "Nothing was undone", "it is already undone", NULL);
+  ow_error_set (error, OW_ERROR_FAILED, "Nothing was undone",
+                some->len > 0 ? "it is already undone"
+                : "nothing of what was shown would have been put back", NULL);
   return FALSE;
 }
 
@@ -441,6 +443,7 @@ find_preview (Ask        *ask,
   const OwEvent *asked = find_event (ask, OW_EVENT_TOOL_ASKED, call);
   g_autoptr (GHashTable) shown = find_shown (asked,
                                              find_event (ask, OW_EVENT_TOOL_ENDED, call));
+  g_autoptr (GHashTable) meant = g_hash_table_new (g_str_hash, g_str_equal);
   g_autoptr (GPtrArray) some = NULL;
   const json_t *undoes;
 
@@ -453,17 +456,14 @@ find_preview (Ask        *ask,
   some = g_ptr_array_new ();
   undoes = json_object_get (ow_event_get_members (asked), "undoes");
   for (size_t i = 0; i < json_array_size (undoes); i++)
+    g_hash_table_add (meant, (gpointer) json_string_value (json_array_get (undoes, i)));
+  for (guint i = 0; i < ask->changes->changes->len; i++)
     {
-      const char *id = json_string_value (json_array_get (undoes, i));
-      g_autoptr (GPtrArray) of_call = ow_changes_of_call (ask->changes, id);
+      OwChange *change = g_ptr_array_index (ask->changes->changes, i);
 
-      for (guint j = 0; j < of_call->len; j++)
-        {
-          OwChange *change = g_ptr_array_index (of_call, j);
-
-          if (g_hash_table_contains (shown, change->path))
-            g_ptr_array_add (some, change);
-        }
+      if (g_hash_table_contains (meant, change->call) &&
+          g_hash_table_contains (shown, change->path))
+        g_ptr_array_add (some, change);
     }
   return g_steal_pointer (&some);
 }

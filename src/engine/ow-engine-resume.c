@@ -171,8 +171,13 @@ ow_engine_resume_review (OwLocalEngine  *self,
   Resume resume = { .engine = self, .config = config };
   OwSessionOptions options = { 0 };
 
-  if (config == NULL || run == NULL)
+  if (config == NULL)
     return NULL;
+  if (run == NULL)
+    {
+      ow_error_set (error, OW_ERROR_DATA, "Nothing was done", "the session has no beginning", NULL);
+      return NULL;
+    }
   options.provider = choose_provider (&resume, run);
   if (options.provider == OW_PROVIDER_UNSET)
     {
