@@ -192,23 +192,22 @@ char *
 ow_session_describe_environment (OwSession *self)
 {
   GPtrArray *bins = ow_sandbox_get_bins (self->sandbox);
-  char *prompt = ow_agent_describe_environment (self->folders, self->level,
-                                                ow_json_get_string (self->beginning, "profile",
-                                                                    NULL),
-                                                json_object_get (self->beginning, "hosts"));
-  g_autofree char *before = bins != NULL ? prompt : NULL;
+  g_autofree char *prompt =
+    ow_agent_describe_environment (self->folders, self->level,
+                                   ow_json_get_string (self->beginning, "profile", NULL),
+                                   json_object_get (self->beginning, "hosts"));
   g_autoptr (GString) list = g_string_new (NULL);
 
-  for (guint i = 0; bins != NULL && i < bins->len; i++)
+  if (bins == NULL)
+    return g_steal_pointer (&prompt);
+  for (guint i = 0; i < bins->len; i++)
     {
       g_autofree char *path = ow_text_visible (g_ptr_array_index (bins, i));
 
       g_string_append_printf (list, "- %s\n", path);
     }
-  if (bins == NULL)
-    return prompt;
   return g_strdup_printf ("%s\nPrograms of the person's that are shared with you, read-only, first "
-                          "on your PATH:\n%s", before, list->str);
+                          "on your PATH:\n%s", prompt, list->str);
 }
 
 static void
