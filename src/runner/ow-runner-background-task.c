@@ -15,9 +15,9 @@
 
 #include "ow-runner-inner-private.h"
 #include "ow-runner-process-private.h"
+#include "ow-runner-report-private.h"
 #include "ow-runner-scratch-private.h"
 #include "ow-runner-shell-script-private.h"
-#include "ow-runner-utf8-private.h"
 
 #define GRACE_MS     3000
 /* How often it is looked whether what is to end has ended. */
@@ -131,19 +131,8 @@ ow_runner_background_task_others (const OwRunnerBackgroundTask *self,
 
   for (size_t i = 0; i < all.n && json_array_size (array) < OTHERS_MAX; i++)
     {
-      json_t *entry;
-      char name[128];
-      size_t used;
-      size_t length;
-
-      if ((all.list[i].pid == self->pid && !all.reused) || !is_own (self, &all, i))
-        continue;
-      length = ow_runner_utf8_append (name, sizeof name, all.list[i].name,
-                                      strlen (all.list[i].name), &used);
-      entry = json_object ();
-      json_object_set_new (entry, "pid", json_integer (all.list[i].pid));
-      json_object_set_new (entry, "name", json_stringn (name, length));
-      json_array_append_new (array, entry);
+      if ((all.list[i].pid != self->pid || all.reused) && is_own (self, &all, i))
+        json_array_append_new (array, ow_runner_report_process (&all.list[i]));
     }
   return array;
 }

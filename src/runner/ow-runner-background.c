@@ -23,7 +23,6 @@
 #define SETTLE_MS      40
 #define SHOWN_COMMAND  100u
 #define LISTED_COMMAND 200u
-#define LINE_MAX_BYTES 8192u
 
 typedef enum {
   WAIT_START,
@@ -405,10 +404,12 @@ read_seconds (OwRunnerTask *call,
   const json_t *value = json_object_get (arguments, name);
   double seconds = value == NULL || json_is_null (value) ? fallback : json_number_value (value);
 
-  *ms = (int64_t) (seconds * 1000);
   if ((value == NULL || json_is_null (value) || json_is_number (value)) && seconds >= 0
       && seconds <= WAIT_MAX_S)
-    return true;
+    {
+      *ms = (int64_t) (seconds * 1000);
+      return true;
+    }
   ow_runner_task_refuse (call, "\"%s\" must be a number of seconds from 0 to %d.", name,
                          WAIT_MAX_S);
   return false;
@@ -489,9 +490,11 @@ run_start (OwRunnerBackground *self,
                                         on_changed, self);
   if (task == NULL)
     {
+      int error = errno;
+
       ow_runner_task_refuse (call, "The task could not be started in %.512s: %s. Nothing was run.",
                              ow_runner_shell_get_place (self->runner->shell).cwd,
-                             strerror (errno));
+                             strerror (error));
       return;
     }
   self->last_id++;

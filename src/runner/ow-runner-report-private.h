@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "ow-runner-private.h"
+#include "ow-runner-process-private.h"
 
 /* How the end of a command is told: the text with its last line, and the structured
  * content. */
@@ -33,6 +34,9 @@ void    ow_runner_report_set_status (OwRunnerReport *self,
 /* Returns: (new reference) a tools/call result, of at most OW_RUNNER_TEXT_MAX text. */
 json_t *ow_runner_report_result     (OwRunnerReport *self,
                                      OwRunnerOutput *output);
+
+/* Returns: (new reference) {pid, name} */
+json_t *ow_runner_report_process    (const OwRunnerProcess *process);
 
 /* What still runs of what @root started: [{pid, name}]. Orphans count where they are in
  * the session of @root or not older than @since; of a shell (@since 0) all do. */

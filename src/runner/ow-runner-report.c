@@ -313,6 +313,20 @@ belongs (OwRunner              *runner,
 }
 
 json_t *
+ow_runner_report_process (const OwRunnerProcess *process)
+{
+  json_t *entry = json_object ();
+  char name[128];
+  size_t used;
+  size_t length = ow_runner_utf8_append (name, sizeof name, process->name, strlen (process->name),
+                                         &used);
+
+  json_object_set_new (entry, "pid", json_integer (process->pid));
+  json_object_set_new (entry, "name", json_stringn (name, length));
+  return entry;
+}
+
+json_t *
 ow_runner_report_leftovers (OwRunner           *runner,
                             pid_t               root,
                             pid_t               except,
@@ -324,19 +338,8 @@ ow_runner_report_leftovers (OwRunner           *runner,
 
   for (size_t i = 0; i < n && json_array_size (array) < LEFTOVERS_MAX; i++)
     {
-      json_t *entry;
-      char name[128];
-      size_t used;
-      size_t length;
-
-      if (list[i].pid == except || !belongs (runner, list, n, i, root, since))
-        continue;
-      length = ow_runner_utf8_append (name, sizeof name, list[i].name, strlen (list[i].name),
-                                      &used);
-      entry = json_object ();
-      json_object_set_new (entry, "pid", json_integer (list[i].pid));
-      json_object_set_new (entry, "name", json_stringn (name, length));
-      json_array_append_new (array, entry);
+      if (list[i].pid != except && belongs (runner, list, n, i, root, since))
+        json_array_append_new (array, ow_runner_report_process (&list[i]));
     }
   free (list);
   return array;

@@ -18,7 +18,7 @@ bool ow_runner_scratch_put  (int         fd,
                              size_t      length);
 
 /* Puts what @from holds, at most @max bytes, in place of what @to holds. False with @to
- * empty: it is more, or could not be copied. */
+ * empty and errno: it is more (E2BIG), or could not be copied. */
 bool ow_runner_scratch_copy (int    from,
                              int    to,
                              size_t max);

@@ -56,8 +56,13 @@ ow_runner_scratch_copy (int    from,
   char *data;
   bool copied;
 
-  if (ftruncate (to, 0) < 0 || fstat (from, &status) < 0 || (size_t) status.st_size > max)
+  if (ftruncate (to, 0) < 0 || fstat (from, &status) < 0)
     return false;
+  if ((size_t) status.st_size > max)
+    {
+      errno = E2BIG;
+      return false;
+    }
   data = malloc ((size_t) status.st_size + 1);
   if (data == NULL)
     return false;
