@@ -249,6 +249,7 @@ check_environment (void)
   static const char * const names[] = {
     "HOME", "PATH", "USER", "LOGNAME", "SHELL", "LANG", "TMPDIR", "HTTP_PROXY", "HTTPS_PROXY",
     "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy", "NO_PROXY", "no_proxy", "PWD",
+    "SSL_CERT_FILE",
   };
 
   for (char **variable = environ; *variable != NULL; variable++)
