@@ -4,8 +4,10 @@
 
 import base64
 import json
+import subprocess
 import threading
 import time
+from contextlib import contextmanager
 
 from conftest import scaled
 
@@ -107,7 +109,7 @@ class Client:
 
 
 class Shell:
-    """The result of a shell or exec call."""
+    """The result of a call of shell, exec or one of the tools of tasks."""
 
     def __init__(self, result):
         self.result = result
@@ -124,3 +126,23 @@ class Shell:
     @property
     def left(self):
         return {entry["name"] for entry in self.facts["leftovers"]}
+
+
+@contextmanager
+def servers(user, runner, folder, make=Client):
+    """A function that starts a server on stdin and stdout with more options and gives its client."""
+    clients = []
+
+    def start(*options, env=None):
+        process = user.popen([runner, "serve", "--stdio", "--folder", folder, *options],
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
+        client = make(process.stdout, process.stdin)
+        client.process = process
+        client.hello = client.initialize()
+        clients.append(client)
+        return client
+
+    yield start
+    for client in clients:
+        client.process.stdin.close()
+        client.process.wait(scaled(20))

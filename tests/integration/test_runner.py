@@ -16,7 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from conftest import scaled, wait_until
-from runner_client import Client, Shell
+from runner_client import Client, Shell, servers
 
 MIB = 1024 * 1024
 
@@ -24,22 +24,8 @@ MIB = 1024 * 1024
 @pytest.fixture
 def serve(ordinary_user, workspace, runner):
     """Starts a server on stdin and stdout and gives its client."""
-    clients = []
-
-    def start(*options):
-        process = ordinary_user.popen(
-            [runner, "serve", "--stdio", "--folder", workspace.folder, *options],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        client = Client(process.stdout, process.stdin)
-        client.process = process
-        client.hello = client.initialize()
-        clients.append(client)
-        return client
-
-    yield start
-    for client in clients:
-        client.process.stdin.close()
-        client.process.wait(scaled(20))
+    with servers(ordinary_user, runner, workspace.folder) as start:
+        yield start
 
 
 @pytest.fixture

@@ -7,43 +7,23 @@ import json
 import os
 import re
 import signal
-import subprocess
 import time
 
 import pytest
 
 from conftest import scaled, wait_until
 from replays import replay, shell
-from runner_client import Client
+from runner_client import Client, Shell, servers
 from test_runner import is_alive, resident
 
 MIB = 1024 * 1024
-
-
-class Result:
-    """What a task's tool answered."""
-
-    def __init__(self, result):
-        self.is_error = result["isError"]
-        self.text = result["content"][0]["text"]
-        self.facts = result["structuredContent"]
-        self.output, _, self.last_line = self.text.rpartition("\n")
-        if self.output:
-            self.output += "\n"
-
-    def __getattr__(self, name):
-        return self.facts[name]
-
-    @property
-    def left(self):
-        return {entry["name"] for entry in self.facts["leftovers"]}
 
 
 class Tasks(Client):
     """A client with a method for each tool."""
 
     def run(self, tool, **arguments):
-        return Result(self.call(f"task_{tool}", arguments))
+        return Shell(self.call(f"task_{tool}", arguments))
 
     def begin(self, command, **arguments):
         started = self.run("start", command=command, **arguments)
@@ -61,22 +41,8 @@ class Tasks(Client):
 @pytest.fixture
 def serve(ordinary_user, workspace, runner):
     """Starts a server on stdin and stdout and gives its client."""
-    clients = []
-
-    def start(*options):
-        process = ordinary_user.popen(
-            [runner, "serve", "--stdio", "--folder", workspace.folder, *options],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        client = Tasks(process.stdout, process.stdin)
-        client.process = process
-        client.initialize()
-        clients.append(client)
-        return client
-
-    yield start
-    for client in clients:
-        client.process.stdin.close()
-        client.process.wait(scaled(20))
+    with servers(ordinary_user, runner, workspace.folder, Tasks) as start:
+        yield start
 
 
 def processor_time(pid):
@@ -175,7 +141,7 @@ def test_cancel_ends_only_the_waiting(serve, tool, arguments):
     time.sleep(0.3)
     begun = time.monotonic()
     client.cancel(request)
-    answer = Result(client.reply(request)["result"])
+    answer = Shell(client.reply(request)["result"])
     assert time.monotonic() - begun < scaled(0.5)
     assert answer.cancelled and answer.state == "running" and answer.output == ""
     assert client.run("read", task=task, wait_s=20).output == "on\n"
@@ -185,7 +151,7 @@ def test_many_wait_at_once(serve):
     client = serve()
     task = client.begin("sleep 1; echo x; exit 4")
     waits = [client.start_call("task_wait", {"task": task, "timeout_s": 60}) for _ in range(10)]
-    ends = [Result(client.reply(request)["result"]) for request in waits]
+    ends = [Shell(client.reply(request)["result"]) for request in waits]
     assert [end.exit_status for end in ends] == [4] * 10
     assert "".join(end.output for end in ends) == "x\n"
 

@@ -13,7 +13,7 @@ import time
 import pytest
 
 from conftest import scaled, wait_until
-from runner_client import Client
+from runner_client import servers
 
 
 @pytest.fixture
@@ -27,23 +27,8 @@ def undo_folder(workspace, ordinary_user):
 @pytest.fixture
 def serve(ordinary_user, workspace, runner, undo_folder):
     """Starts a server on stdin and stdout with an undo folder and gives its client."""
-    clients = []
-
-    def start(*options, undo=True):
-        keep = ["--undo", undo_folder] if undo else []
-        process = ordinary_user.popen(
-            [runner, "serve", "--stdio", "--folder", workspace.folder, *keep, *options],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        client = Client(process.stdout, process.stdin)
-        client.process = process
-        client.initialize()
-        clients.append(client)
-        return client
-
-    yield start
-    for client in clients:
-        client.process.stdin.close()
-        client.process.wait(scaled(20))
+    with servers(ordinary_user, runner, workspace.folder) as start:
+        yield lambda *options, undo=True: start(*(["--undo", undo_folder] if undo else []), *options)
 
 
 class Work:

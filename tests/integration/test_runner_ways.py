@@ -5,34 +5,19 @@
 import errno
 import os
 import socket
-import subprocess
 import threading
 
 import pytest
 
-from conftest import scaled, wait_until
-from runner_client import Client
+from conftest import wait_until
+from runner_client import servers
 
 
 @pytest.fixture
 def serve(ordinary_user, workspace, runner):
     """Starts a server on stdin and stdout and gives its client."""
-    clients = []
-
-    def start(*options, env=None):
-        process = ordinary_user.popen(
-            [runner, "serve", "--stdio", "--folder", workspace.folder, *options],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
-        client = Client(process.stdout, process.stdin)
-        client.process = process
-        client.initialize()
-        clients.append(client)
-        return client
-
-    yield start
-    for client in clients:
-        client.process.stdin.close()
-        client.process.wait(scaled(20))
+    with servers(ordinary_user, runner, workspace.folder) as start:
+        yield start
 
 
 @pytest.fixture

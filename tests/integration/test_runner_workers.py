@@ -5,24 +5,18 @@
 import os
 import re
 import signal
-import subprocess
 import time
 
 import pytest
 
 from conftest import scaled, wait_until
-from runner_client import Client
+from runner_client import Client, servers
 
 NAME = "openworker-tool"
 
 
 class Worked(Client):
     """A client of a server of its own, which looks at that server's processes."""
-
-    def __init__(self, process):
-        super().__init__(process.stdout, process.stdin)
-        self.process = process
-        self.initialize()
 
     def workers(self):
         """The numbers of the processes that run its file tools or wait for one."""
@@ -86,19 +80,8 @@ def resident_kib(pid):
 
 @pytest.fixture
 def serve(ordinary_user, workspace, runner):
-    clients = []
-
-    def start(*options):
-        client = Worked(ordinary_user.popen(
-            [runner, "serve", "--stdio", "--folder", workspace.folder, *options],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE))
-        clients.append(client)
-        return client
-
-    yield start
-    for client in clients:
-        client.process.stdin.close()
-        client.process.wait(scaled(20))
+    with servers(ordinary_user, runner, workspace.folder, Worked) as start:
+        yield start
 
 
 def facts(pid):
