@@ -21,6 +21,8 @@ OwRunnerIgnore       *ow_runner_ignore_new   (const char *text,
 /* Reads the .gitignore of an open directory; NULL when it has none. */
 OwRunnerIgnore       *ow_runner_ignore_load  (int         directory);
 void                  ow_runner_ignore_free  (OwRunnerIgnore *self);
+/* How many rules it has. */
+size_t                ow_runner_ignore_get_n (const OwRunnerIgnore *self);
 /* @path is relative to the directory that the file lies in. */
 OwRunnerIgnoreVerdict ow_runner_ignore_match (const OwRunnerIgnore *self,
                                               const char           *path,

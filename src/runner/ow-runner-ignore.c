@@ -145,6 +145,12 @@ ow_runner_ignore_free (OwRunnerIgnore *self)
   free (self);
 }
 
+size_t
+ow_runner_ignore_get_n (const OwRunnerIgnore *self)
+{
+  return self->n;
+}
+
 OwRunnerIgnoreVerdict
 ow_runner_ignore_match (const OwRunnerIgnore *self,
                         const char           *path,

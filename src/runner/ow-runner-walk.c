@@ -24,6 +24,8 @@
 #define CHUNK_BYTES 32768
 /* Another thread is begun in a tree of more than so many only. */
 #define ALONE_ENTRIES 2000
+/* One of a thousand bytes takes up to a millisecond for a name. */
+#define RULES_TO_LOOK 256u
 
 /* As getdents64(2) has it; libc declares none. */
 typedef struct {
@@ -71,6 +73,7 @@ typedef struct {
   size_t        start;     /* where the path below the start begins */
   Level        *level;     /* (owned) (nullable) a reference */
   size_t        counted;
+  size_t        rules;     /* of .gitignore files asked since the clock was looked at */
 } Walker;
 
 /* A folder that another thread is to go over. */
@@ -291,13 +294,23 @@ push_level (Walker         *self,
 }
 
 /* Whether the entry that Walker.path names now is left out: the innermost file with
- * a rule about it says so. */
+ * a rule about it says so. Such files may be so many and so long that one name takes
+ * longer than all may. */
 static bool
-is_ignored (const Walker *self,
-            bool          is_folder)
+is_ignored (Walker *self,
+            bool    is_folder)
 {
   for (const Level *level = self->level; level != NULL; level = level->above)
     {
+      self->rules += ow_runner_ignore_get_n (level->rules);
+      if (self->rules >= RULES_TO_LOOK)
+        {
+          self->rules = 0;
+          if (ow_runner_walk_late (self->walk))
+            self->walk->limits |= OW_RUNNER_WALK_TOO_LONG;
+          if ((self->walk->limits & OW_RUNNER_WALK_TOO_LONG) != 0)
+            return true;
+        }
       switch (ow_runner_ignore_match (level->rules, self->path + level->base, is_folder))
         {
         case OW_RUNNER_IGNORE_OUT:

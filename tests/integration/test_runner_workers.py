@@ -334,3 +334,17 @@ def test_ten_thousand_calls_take_no_memory(serve, workspace):
     assert max(worker for _, worker in sizes) < 8 * 1024, sizes
     assert max(server for server, _ in sizes[50:]) < max(
         server for server, _ in sizes[:20]) + 1024, sizes
+
+
+def test_rules_that_take_long_end_in_time(serve, workspace):
+    """One name, asked of many .gitignore files that are long, takes longer than the whole call may:
+    what was found till then is told, and the process is not killed for it."""
+    folder = workspace.folder
+    for _ in range(20):
+        (folder / ".gitignore").write_text(("*[" + "b" * 3900 + "]\n") * 250)
+        folder = folder / "d"
+        folder.mkdir()
+    for number in range(100):
+        (folder / ("a" * 240 + str(number))).write_text("x")
+    found = serve().call("glob", {"pattern": "**/*"}, timeout=180)
+    assert not found["isError"] and "Cut: the time" in found["content"][0]["text"]
