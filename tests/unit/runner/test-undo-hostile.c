@@ -350,15 +350,15 @@ test_name_that_looks_escaped (void)
 {
   Undo *undo = undo_new ();
 
-  files_put (undo->files, "work/a\\x42", "one\n");
-  undo_write (undo, "a\\x5cx42", "two\n");
-  undo_assert_file (undo, "work/a\\x42", "two\n");
-  files_put (undo->files, "work/aB", "two\n");
+  files_put (undo->files, "work/a\\x09", "one\n");
+  undo_write (undo, "a\\x5cx09", "two\n");
+  undo_assert_file (undo, "work/a\\x09", "two\n");
+  files_put (undo->files, "work/a\t", "two\n");
   files_assert_has (undo_changes (undo), "-one\n+two\n");
   undo_apply (undo);
-  undo_assert_state (undo, "work/a\\x42", "restored");
-  undo_assert_file (undo, "work/a\\x42", "one\n");
-  undo_assert_file (undo, "work/aB", "two\n");
+  undo_assert_state (undo, "work/a\\x09", "restored");
+  undo_assert_file (undo, "work/a\\x09", "one\n");
+  undo_assert_file (undo, "work/a\t", "two\n");
   undo_free (undo);
 }
 
