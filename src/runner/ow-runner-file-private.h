@@ -40,7 +40,7 @@ ssize_t ow_runner_file_read (int                  fd,
                              char                *buffer,
                              size_t               size);
 
-/* The same until the buffer is full or the file ends. Returns the bytes that came, -1 with errno. */
+/* The same until the buffer is full or the file ends. Returns how many bytes, -1 with errno. */
 ssize_t ow_runner_file_read_all (int                 fd,
                                  char               *buffer,
                                  size_t              size);
