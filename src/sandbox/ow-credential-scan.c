@@ -32,7 +32,13 @@ static const char * const names[] = {
   "token.yaml", "tokens", "tokens.json", "tokens.toml", ".token", ".netrc", "_netrc", ".pypirc",
   ".git-credentials", ".pgpass", ".my.cnf", ".dockercfg", ".htpasswd", ".env", "auth.json",
   "hosts.yml", "kubeconfig", "cookies.sqlite", "login.keyring", ".vault-token", ".boto",
+  "logins.json", "key4.db", "login data", "cookies", "rclone.conf", ".s3cfg", ".authinfo",
+  ".authinfo.gpg", ".smbcredentials", "pgpass.conf", "client_secret.json", "accesstokens.json",
+  ".env.local", ".env.production",
 };
+
+/* What editors and people put behind the name of a copy. */
+static const char * const copies[] = { "~", ".bak", ".backup", ".old", ".orig", ".save" };
 
 static const char * const suffixes[] = { ".keyring", ".kdbx", ".p12", ".pfx", ".ppk" };
 
@@ -80,7 +86,7 @@ static gboolean
 may_be_key (const char *name)
 {
   return has_suffix (name, ".pem") || has_suffix (name, ".key") ||
-         (g_str_has_prefix (name, "id_") && strchr (name, '.') == NULL);
+         (g_str_has_prefix (name, "id_") && !has_suffix (name, ".pub"));
 }
 
 static gboolean
@@ -91,6 +97,13 @@ is_credential_name (const char *name)
   for (gsize i = 0; i < G_N_ELEMENTS (suffixes); i++)
     if (has_suffix (name, suffixes[i]))
       return TRUE;
+  for (gsize i = 0; i < G_N_ELEMENTS (copies); i++)
+    if (has_suffix (name, copies[i]))
+      {
+        g_autofree char *original = g_strndup (name, strlen (name) - strlen (copies[i]));
+
+        return is_credential_name (original);
+      }
   return FALSE;
 }
 
