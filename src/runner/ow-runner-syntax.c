@@ -281,11 +281,16 @@ pass_members (Scan *self,
         return true;
       if (byte == '[' && self->at + 1 < self->length && self->pattern[self->at + 1] == ':')
         {
-          const char *end = memmem (self->pattern + self->at, self->length - self->at, ":]", 2);
-
-          if (end == NULL)
+          /* A name of letters, or a class that ends here: which of the two is PCRE2's to know. */
+          self->at += 2;
+          if (self->at < self->length && self->pattern[self->at] == '^')
+            self->at++;
+          while (self->at < self->length && self->pattern[self->at] >= 'a' &&
+                 self->pattern[self->at] <= 'z')
+            self->at++;
+          if (self->at + 1 >= self->length || memcmp (self->pattern + self->at, ":]", 2) != 0)
             return false;
-          self->at = (size_t) (end + 1 - self->pattern);
+          self->at++;
           *safe = false;
         }
       else if (byte == '\\')

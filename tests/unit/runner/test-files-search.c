@@ -331,7 +331,7 @@ test_lines_at_once (void)
     "\\bone\\b", "\\Bne", "(?<=o)n", "(?<!o)n", "(?<![^o])n", "n(?!e)", "[\\s\\S]{4}", "o.e", "^.{3}$",
     "(one|two)+", "[[:space:]]+t", "\\Wt", "a*", "o*+n", "(?>o+)n", "é", "[^é]", "t\\H*o", "one\\r?$",
     "\\A.", ".\\z", "\\R", "one\\n", "e\\s*t", "(o)\\1", "(?<!e)$", "\\w+\\.\\w+\\(", "[a-z]{3,}",
-    "\\d{2}", "f\\(\\) {",
+    "\\d{2}", "f\\(\\) {", "[[[:]:[]\033;]", "[[:^alpha:]x]", "[[:]e", "[]:]|[[:] n:]",
   };
   static const char *const texts[] = {
     "one\ntwo\nthree\n", "one\r\ntwo\r\n\r\n", "\n\n  one\n\t\n two", "lone\nnone\nton on\nn\n",
