@@ -192,11 +192,37 @@ def test_no_name_of_a_command_is_wrong_usage(ordinary_user, workspace, openworke
     assert done.returncode == 2 and "needs a command" in done.stderr
 
 
+def the_runner(folder):
+    """The pid of the runner that serves @folder: the children that it forks have its words too."""
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+            parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+        except (OSError, ValueError, IndexError):
+            continue
+        if words[0].endswith(b"openworker-runner") and words[1] == b"serve" and os.fsencode(folder) in words:
+            parents[int(entry.name)] = parent
+    (pid,) = [pid for pid, parent in parents.items() if parent not in parents]
+    return pid
+
+
+def run_and_send(ordinary_user, workspace, openworker, wall, number):
+    """A command that runs when the runner gets the signal @number; (process, what it printed, its errors)."""
+    process = ordinary_user.popen(
+        [openworker, *EXEC, *wall.argv, "--folder", workspace.folder, "--", "sh", "-c",
+         "echo before; touch begun; sleep 300"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_until((workspace.folder / "begun").exists, 30, "the command")
+    time.sleep(0.5)
+    os.kill(the_runner(workspace.folder), number)
+    return process, *process.communicate(timeout=scaled(240))
+
+
 def test_what_ended_a_command_is_said_once(ordinary_user, workspace, openworker, wall):
-    done = ordinary_user.run([openworker, *EXEC, *wall.argv, "--folder", workspace.folder, "--", "sh", "-c",
-                              "kill -9 $PPID"])
-    assert done.returncode == 1
-    assert len(done.stderr.splitlines()) == 1 and "interrupted" in done.stderr
+    process, _, said = run_and_send(ordinary_user, workspace, openworker, wall, signal.SIGKILL)
+    assert process.returncode == 1
+    assert len(said.splitlines()) == 1 and "interrupted" in said, said
 
 
 @pytest.mark.parametrize("wall", ["openshell"], indirect=True)
@@ -221,14 +247,13 @@ def test_sandbox_that_goes_is_said_at_once(ordinary_user, workspace, openworker,
 
 
 def test_runner_that_was_stopped_is_lost(ordinary_user, workspace, openworker, wall):
-    """An inside that stops the runner for good holds up nobody for ever: a sign of life is asked
-    for, on new connections too, and then the session ends. The deadlines are the real ones."""
+    """A runner that was stopped for good holds up nobody for ever: a sign of life is asked for, on
+    new connections too, and then the session ends. The deadlines are the real ones."""
     begin = time.monotonic()
-    done = ordinary_user.run(
-        [openworker, *EXEC, *wall.argv, "--folder", workspace.folder, "--", "sh", "-c",
-         "echo before; sleep 0.5; kill -STOP $PPID; sleep 300"], timeout=240)
-    assert done.returncode == 1, done.stderr
-    assert done.stdout == "before\n"
-    assert "could not be reached again" in done.stderr, done.stderr
+    process, printed, said = run_and_send(ordinary_user, workspace, openworker, wall,
+                                          signal.SIGSTOP)
+    assert process.returncode == 1, said
+    assert printed == "before\n"
+    assert "could not be reached again" in said, said
     assert 10 < time.monotonic() - begin < 200
     assert workspace.left() == []
