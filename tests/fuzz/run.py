@@ -6,7 +6,7 @@
     run.py PROGRAM --keep DIR…      merge what is in DIR into the kept corpus
 
 The corpus of fuzz-NAME is corpus/NAME-* (what a person wrote: well-formed inputs, which chance
-finds late) and corpus/NAME.tar (what earlier runs found, merged to the fewest inputs that reach
+finds late) and corpus/NAME.tar.xz (what earlier runs found, merged to the fewest inputs that reach
 the same code).
 """
 
@@ -29,7 +29,7 @@ def unpack(name, directory):
     for path in sorted(CORPUS.glob(f"{name}-*")):
         (directory / path.name).write_bytes(path.read_bytes())
         n += 1
-    packed = CORPUS / f"{name}.tar"
+    packed = CORPUS / f"{name}.tar.xz"
     if packed.exists():
         with tarfile.open(packed) as archive:
             for member in archive:
@@ -42,7 +42,7 @@ def unpack(name, directory):
 
 def pack(name, directory):
     """Writes the inputs in @directory as the corpus, the same bytes for the same inputs."""
-    with tarfile.open(CORPUS / f"{name}.tar", "w", format=tarfile.USTAR_FORMAT) as archive:
+    with tarfile.open(CORPUS / f"{name}.tar.xz", "w:xz", format=tarfile.USTAR_FORMAT) as archive:
         for path in sorted(directory.iterdir()):
             info = tarfile.TarInfo(path.name[:12])
             info.size = path.stat().st_size
