@@ -136,19 +136,17 @@ def note_offline():
         print("  the Python registry cannot be asked: OPENWORKER_TEST_OFFLINE=1", flush=True)
 
 
-def run_pytest(name, options, processes=1):
-    """The tests in tests/NAME, against the programs of the unit build."""
+def run_pytest(name, options, *words, part=""):
+    """The tests in tests/NAME that @words choose, against the programs of the unit build."""
     problem = build.compile_tree(build.UNIT)
     if problem:
         return tap.Counts(failed=[f"{name}:build ({problem})"])
-    junit = build.UNIT.directory / f"pytest-{name}.xml"
+    junit = build.UNIT.directory / f"pytest-{name}{part}.xml"
     junit.unlink(missing_ok=True)
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rfEs",
-            "--junitxml", str(junit), f"tests/{name}"]
+            "--junitxml", str(junit), *(words or [f"tests/{name}"])]
     if options.long:
         argv.append("--long")
-    if processes > 1:
-        argv += ["-n", str(processes)]
     status = subprocess.run(argv, cwd=ROOT, env=build.run_env(), check=False).returncode
     counts = read_junit(junit, name, lambda case: "{}::{}".format(
         case.get("classname").split(f"{name}.", 1)[-1], case.get("name")))
@@ -163,8 +161,14 @@ def suite_contract(options):
 
 def suite_integration(options):
     note_offline()
-    # Most of what these tests do is wait.
-    return run_pytest("integration", options, processes=(os.cpu_count() or 1) + 1)
+    # Most of what these tests do is wait. Those of the window, which has to be as quick as a
+    # person, come by themselves.
+    windows = sorted(str(path.relative_to(ROOT)) for path in
+                     (ROOT / "tests/integration").glob("test_window*.py"))
+    counts = run_pytest("integration", options, "-n", str((os.cpu_count() or 1) + 1),
+                        *(f"--ignore={path}" for path in windows), "tests/integration")
+    counts.add(run_pytest("integration", options, *windows, part="-windows"))
+    return counts
 
 
 def suite_guards(options):

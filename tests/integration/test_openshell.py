@@ -126,7 +126,11 @@ def test_what_is_asked_for(openshell, exec_in, workspace):
     by_target = {mount["target"]: mount for mount in mounts}
     assert by_target[str(workspace.folder)]["read_only"] is False
     assert by_target["/opt/openworker/openworker-runner"]["read_only"] is True
-    assert len(mounts) == 3
+    # Besides those the private home and what undo needs, and nothing else.
+    others = set(by_target) - {str(workspace.folder), "/opt/openworker/openworker-runner"}
+    assert len(mounts) == 4 and len(others) == 2
+    assert all(path.startswith((f"{workspace.private_homes}/", f"{workspace.data}/sessions/"))
+               for path in others), others
     policy = create[create.index("--policy") + 1]
     assert policy.startswith(str(workspace.runtime)) and not os.path.exists(policy)
     main = create[create.index("--") + 1:]

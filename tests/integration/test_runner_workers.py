@@ -175,12 +175,20 @@ def test_one_that_is_killed_while_it_waits_costs_no_call(serve, workspace):
         client.text("write", {"path": f"f{number}", "content": "x"})
         wait_until(lambda: pid not in client.workers(), what="its end")
     # Given out, and killed before it was begun: nothing was done, so it is done now, once.
-    for number in range(5):
+    killed = 0
+    for number in range(20):
         pid = client.worker()
         request = client.hold("write", {"path": "once", "content": "x" * (number + 1)})
-        os.kill(pid, signal.SIGKILL)
+        try:
+            os.kill(pid, signal.SIGKILL)
+            killed += 1
+        except ProcessLookupError:
+            pass  # One of those that are let go after a while: it was not given the call.
         assert not client.reply(request)["result"]["isError"]
-    assert (workspace.folder / "once").read_text() == "xxxxx"
+        assert (workspace.folder / "once").read_text() == "x" * (number + 1)
+        if killed == 5:
+            break
+    assert killed == 5
 
 
 def slow_file(workspace):

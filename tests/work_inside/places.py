@@ -25,7 +25,8 @@ import sources  # noqa: E402
 from accounts import make_account, scaled  # noqa: E402
 from walls import make_wall  # noqa: E402
 
-ACCOUNT = "ow-work"
+# One for each run: the first of two to end takes its account away.
+ACCOUNT = f"ow-work{os.getpid()}"
 STEP = "@@openworker-step@@"
 STEPS = ("install", "build", "test")
 
