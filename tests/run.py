@@ -81,8 +81,10 @@ def run_meson(name, directory, suites, env=None):
             *[word for suite in suites for word in ("--suite", suite)]]
     print(f"  {' '.join(argv)}", flush=True)
     status = subprocess.run(argv, cwd=ROOT, env=environment, check=False).returncode
-    # "openworker.wire-json" and "3 /json/depth" become wire-json/json/depth.
-    counts = read_junit(junit, name, lambda case: case.get("classname").split(".", 1)[-1] +
+    # "openworker.wire-json", or "openworker.openworker:unit / wire-json" where there are several
+    # suites, and "3 /json/depth" become wire-json/json/depth.
+    counts = read_junit(junit, name, lambda case: re.sub(r"^.* / ", "", case.get("classname")
+                                                         .split(".", 1)[-1]) +
                         re.sub(r"^\d+ ", "", case.get("name")))
     # A program that crashed or hung may have said nothing of the tests it did not reach.
     for line in (junit.parent / "testlog.json").read_text(encoding="utf-8").splitlines():

@@ -132,8 +132,10 @@ take_quantifier (Scan *self)
 
       times = plus || (times == AT_LEAST_ONCE && self->pattern[self->at] != '{' &&
                        self->pattern[self->at] != '*') ? AT_LEAST_ONCE : PERHAPS;
+      /* Where it is a count there is an end to it. */
       if (self->pattern[self->at] == '{')
-        self->at += strcspn (self->pattern + self->at, "}");
+        while (self->pattern[self->at] != '}')
+          self->at++;
       self->at++;
     }
   if (self->at > start)
