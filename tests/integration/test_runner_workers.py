@@ -52,14 +52,15 @@ class Worked(Client):
 
     def make_wait(self, number):
         """Has so many wait, and gives their numbers."""
-        held = []
-        for _ in range(number - 1):
-            held.append(self.hold("list", {"path": "."}))
-            # All that there are have a call, so this one makes another.
-            self.text("list", {"path": "."})
-        self.release()
-        for request in held:
-            assert not self.reply(request)["result"]["isError"]
+        while len(self.workers()) < number:
+            # Those that are there stand still over a call each, so at least one more is made.
+            for pid in self.workers():
+                os.kill(pid, signal.SIGSTOP)
+            asked = [self.start_call("list", {"path": "."}) for _ in range(number)]
+            self.request("ping", {})
+            self.release()
+            for request in asked:
+                assert not self.reply(request)["result"]["isError"]
         wait_until(lambda: len(self.workers()) == number, what=f"{number} processes")
         return self.workers()
 
