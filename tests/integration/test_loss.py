@@ -32,7 +32,7 @@ from losses import (COMMANDS, HARMLESS, LOSSES, MOMENTS, ON_ITS_WAY, START, TASK
 from model_server import ModelServer, calls
 from walls import RealOpenshell, make_wall
 
-SEED = int(os.environ.get("OPENWORKER_TEST_SEED", "0")) or random.SystemRandom().randrange(1, 10**6)
+SEED = int(os.environ["OPENWORKER_TEST_SEED"])  # conftest.py draws it
 AT_ONCE = 8
 SAID = "Go on where it stopped."
 LOST = "Shell state was lost"

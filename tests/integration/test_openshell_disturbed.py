@@ -23,7 +23,7 @@ from conftest import scaled, wait_until
 from model_server import ModelServer, calls
 from walls import make_wall
 
-SEED = int(os.environ.get("OPENWORKER_TEST_SEED", "0")) or random.SystemRandom().randrange(1, 10**6)
+SEED = int(os.environ["OPENWORKER_TEST_SEED"])  # conftest.py draws it
 DRAWN = 4
 TASK, SAID = "Do both.", "Go on where it stopped."
 HOST = "wanted.example"

@@ -25,7 +25,7 @@ from engines import Up, wait_begun
 from model_server import ModelServer, calls
 from openshells import OpenshellSim
 
-SEED = int(os.environ.get("OPENWORKER_TEST_SEED", "0")) or random.SystemRandom().randrange(1, 10**6)
+SEED = int(os.environ["OPENWORKER_TEST_SEED"])  # conftest.py draws it
 CHOSEN = 8
 POLICY = ("version: 1\nfilesystem_policy:\n  read_only: [/usr, /lib, /etc, /proc, /sandbox]\n"
           "  read_write: [/tmp, /dev/null]\nprocess:\n  run_as_user: \"{0}\"\n  run_as_group: \"{1}\"\n")
