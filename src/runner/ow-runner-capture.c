@@ -296,22 +296,32 @@ pass_over (Pipe *pipe)
   return true;
 }
 
+/* All that waits in the pipe, and not a part of it: the loop takes the two pipes in the order in
+ * which they were written to, and what is left behind here would come after the other's. */
 static void
 on_pipe_ready (uint32_t events,
                void    *user_data)
 {
   Pipe *pipe = user_data;
   OwRunnerCapture *self = pipe->capture;
+  int waiting = 0;
   ssize_t got;
 
   if (pass_over (pipe))
     return;
   if (self->tail_of != NULL)
     read_tail (self);
-  got = read (pipe->read_fd, self->buffer, sizeof self->buffer);
-  if (got > 0)
-    self->func (pipe->stream, self->buffer, (size_t) got, self->user_data);
-  else if (got == 0 || (errno != EAGAIN && errno != EINTR))
+  if (ioctl (pipe->read_fd, FIONREAD, &waiting) < 0)
+    waiting = 0;
+  do
+    {
+      got = read (pipe->read_fd, self->buffer, sizeof self->buffer);
+      if (got > 0)
+        self->func (pipe->stream, self->buffer, (size_t) got, self->user_data);
+      waiting -= (int) got;
+    }
+  while (got > 0 && waiting > 0 && !self->paused);
+  if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
     pipe_stop (pipe);
 }
 

@@ -17,6 +17,7 @@
 /* "OWst", so that another program's database is told from ours. */
 #define APPLICATION_ID 0x4f577374
 #define BUSY_TIMEOUT_MS 5000
+#define RETRY_US 5000
 #define MAX_TITLE_CHARS 120
 
 struct _OwStore {
@@ -182,6 +183,45 @@ check_identity (OwStore  *self,
   return TRUE;
 }
 
+/* Who is asked in one transaction sees one state: the marks of a file that somebody else is just
+ * making are there with its tables, or neither is. */
+static gboolean
+check_identity_at_once (OwStore  *self,
+                        gint64   *version,
+                        GError  **error)
+{
+  gboolean good;
+
+  if (!ow_store_exec (self, "BEGIN", error))
+    return FALSE;
+  good = check_identity (self, version, error);
+  return ow_store_exec (self, "ROLLBACK", good ? error : NULL) && good;
+}
+
+/* sqlite waits for nobody while it changes the mode, where two who wait would wait for each other:
+ * each of the programs that open a new file at once tries again. */
+static gboolean
+set_journal_mode (OwStore  *self,
+                  GError  **error)
+{
+  gint64 deadline = g_get_monotonic_time () + BUSY_TIMEOUT_MS * G_TIME_SPAN_MILLISECOND;
+
+  for (;;)
+    {
+      g_autoptr (GError) cause = NULL;
+
+      if (ow_store_exec (self, "PRAGMA journal_mode = WAL", &cause))
+        return TRUE;
+      if ((sqlite3_errcode (self->database) & 0xff) != SQLITE_BUSY
+          || g_get_monotonic_time () >= deadline)
+        {
+          g_propagate_error (error, g_steal_pointer (&cause));
+          return FALSE;
+        }
+      g_usleep (RETRY_US);
+    }
+}
+
 static gboolean
 prepare_database (OwStore  *self,
                   GError  **error)
@@ -191,12 +231,12 @@ prepare_database (OwStore  *self,
 
   sqlite3_extended_result_codes (self->database, 1);
   sqlite3_busy_timeout (self->database, BUSY_TIMEOUT_MS);
-  if (!check_identity (self, &version, error))
+  if (!check_identity_at_once (self, &version, error) || !set_journal_mode (self, error))
     return FALSE;
   /* NORMAL: a power cut may take the last events, never the file. The record that must
    * be on disk before an effect is the audit. */
-  if (!ow_store_exec (self, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
-                      "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF;", error))
+  if (!ow_store_exec (self, "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;"
+                      "PRAGMA trusted_schema = OFF;", error))
     return FALSE;
   if (version == (gint64) G_N_ELEMENTS (migrations))
     return TRUE;
@@ -211,36 +251,46 @@ prepare_database (OwStore  *self,
 }
 
 /* Made here, not by sqlite, so that it is the owner's alone from its first byte and
- * nothing but a regular file is ever opened. */
+ * nothing but a regular file is ever opened. One that is there is looked at through O_PATH:
+ * closing any other descriptor of it would take away the locks that this process has on it. */
 static gboolean
 make_file (const char  *path,
            GError     **error)
 {
   g_autofree char *directory = g_path_get_dirname (path);
   g_autofree char *shown = ow_text_visible (path);
-  struct stat info;
+  struct stat info = { 0 };
+  gboolean good;
   int saved;
   int fd;
 
   if (!ow_paths_ensure (directory, error))
     return FALSE;
-  fd = open (path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
+  fd = open (path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (fd < 0 && errno == EEXIST)
+    fd = open (path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  good = fd >= 0 && fstat (fd, &info) == 0;
   saved = errno;
-  if (fd < 0)
+  if (fd >= 0)
+    close (fd);
+  if (!good)
     {
       ow_error_setf (error, OW_ERROR_FAILED, NULL,
                      "The store of sessions %s cannot be opened: %s", shown,
-                     saved == ELOOP ? "it is a symbolic link" : g_strerror (saved));
+                     g_strerror (saved));
       return FALSE;
     }
-  if (fstat (fd, &info) == 0 && S_ISREG (info.st_mode))
-    {
-      close (fd);
-      return TRUE;
-    }
-  close (fd);
-  ow_error_setf (error, OW_ERROR_DATA, "Move it away.",
-                 "The store of sessions %s is no regular file", shown);
+  if (S_ISREG (info.st_mode) && access (path, R_OK | W_OK) == 0)
+    return TRUE;
+  if (S_ISREG (info.st_mode))
+    ow_error_setf (error, OW_ERROR_FAILED, "Make it yours to read and write.",
+                   "The store of sessions %s cannot be opened: %s", shown, g_strerror (errno));
+  else if (S_ISLNK (info.st_mode))
+    ow_error_setf (error, OW_ERROR_FAILED, NULL,
+                   "The store of sessions %s cannot be opened: it is a symbolic link", shown);
+  else
+    ow_error_setf (error, OW_ERROR_DATA, "Move it away.",
+                   "The store of sessions %s is no regular file", shown);
   return FALSE;
 }
 

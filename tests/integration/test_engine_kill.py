@@ -204,8 +204,12 @@ def test_killed_at_a_moment(ordinary_user, workspace, openworker, whole_turn, nu
         removed = ordinary_user.run([openworker, "sessions", "delete", session["session"]])
         assert removed.returncode == 0, removed.stderr
     process = start(ordinary_user, workspace, openworker)
+
+    def is_stored():
+        assert process.poll() is None, (workspace.path / "stderr").read_text()
+        return stored(workspace)
     # The first instants have no session yet.
-    wait_until(lambda: stored(workspace), 20, "the session")
+    wait_until(is_stored, 20, "the session")
     time.sleep(whole_turn["seconds"] * number / MOMENTS)
     kill(process)
     before, interrupted = check_restart(ordinary_user, workspace, openworker)

@@ -480,6 +480,46 @@ test_processes (Fixture       *fixture,
   g_assert_cmpuint (n_ended, ==, 1);
 }
 
+/* Several programs make the file at once, while others read what is there of it: each has it. */
+static void
+test_made_at_once (Fixture       *fixture,
+                   gconstpointer  data)
+{
+  for (int round = 0; round < 50; round++)
+    {
+      g_autofree char *path = g_strdup_printf ("%s-%d", fixture->path, round);
+      pid_t children[6];
+
+      for (gsize i = 0; i < G_N_ELEMENTS (children); i++)
+        {
+          children[i] = fork ();
+          if (children[i] == 0)
+            {
+              g_autoptr (GError) error = NULL;
+
+              for (int read = 0; i < 2 && read < 300; read++)
+                {
+                  sqlite3 *database = NULL;
+
+                  if (sqlite3_open_v2 (path, &database, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK)
+                    sqlite3_exec (database, "SELECT count(*) FROM sessions", NULL, NULL, NULL);
+                  sqlite3_close_v2 (database);
+                }
+              if (ow_store_open (path, &error) == NULL)
+                g_printerr ("%s\n", error->message);
+              _exit (error != NULL);
+            }
+        }
+      for (gsize i = 0; i < G_N_ELEMENTS (children); i++)
+        {
+          int status = -1;
+
+          g_assert_cmpint (waitpid (children[i], &status, 0), ==, children[i]);
+          g_assert_cmpint (status, ==, 0);
+        }
+    }
+}
+
 static char *
 state_of (OwStore    *store,
           const char *session)
@@ -670,6 +710,7 @@ main (int   argc,
   ADD ("/store/two", test_two);
   ADD ("/store/removed", test_removed);
   ADD ("/store/processes", test_processes);
+  ADD ("/store/made-at-once", test_made_at_once);
   ADD ("/store/interrupted", test_interrupted);
   ADD ("/store/unrecorded-end", test_unrecorded_end);
   ADD ("/store/damaged-session", test_damaged_session);
