@@ -3,13 +3,17 @@
 
 #include "config/ow-host.h"
 
+#include <arpa/inet.h>
 #include <string.h>
 
 #include "base/ow-error.h"
+#include "base/ow-text.h"
+#include "wire/ow-address.h"
 
 #define DEFAULT_PORT    443
 #define MAX_NAME_CHARS  253
 #define MAX_LABEL_CHARS 63
+#define SHOWN_CHARS     80
 
 OwHost *
 ow_host_new (const char *host,
@@ -21,6 +25,16 @@ ow_host_new (const char *host,
   self->port = port;
 
   return self;
+}
+
+OwHost *
+ow_host_copy (const OwHost *host)
+{
+  OwHost *copy = ow_host_new (host->host, host->port);
+
+  copy->private = host->private;
+
+  return copy;
 }
 
 void
@@ -97,11 +111,44 @@ is_this_machine (const char *name)
   return FALSE;
 }
 
+/* Names that /etc/hosts gives to loopback. */
+static gboolean
+is_loopback_name (const char *last)
+{
+  static const char * const names[] = { "localhost", "localdomain", "ip6-localhost",
+                                        "ip6-loopback" };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (names); i++)
+    if (strcmp (last, names[i]) == 0)
+      return TRUE;
+
+  return FALSE;
+}
+
+/* The fault of one label, in words that name what a person wrote. */
+static const char *
+find_label_fault (const char *label)
+{
+  if (*label == '\0')
+    return "there is nothing between two of its dots, or before the first";
+  if (strlen (label) > MAX_LABEL_CHARS)
+    return "a label of a name has at most 63 characters";
+  if (strchr (label, '*') != NULL)
+    return "a \"*\" stands at the front only, with a dot behind it, as in \"*.example.com\"";
+  if (!g_str_is_ascii (label))
+    return "a name is written in ASCII, as \"xn--…\" where it has other letters";
+
+  if (!is_label (label))
+    return "a host name has labels of letters, digits and hyphens, and nothing else";
+
+  return NULL;
+}
+
 /* NULL, or why @name is no name of a host. */
 static const char *
 find_fault (const char *name)
 {
-  gboolean wildcard = g_str_has_prefix (name, "*.");
+  const gboolean wildcard = g_str_has_prefix (name, "*.");
   g_auto (GStrv) labels = g_strsplit (wildcard ? name + 2 : name, ".", -1);
   guint n = g_strv_length (labels);
   const char *last;
@@ -112,11 +159,11 @@ find_fault (const char *name)
   if (*last == '\0')
     return "a host name does not end in a dot";
   for (guint i = 0; i < n; i++)
-    if (!is_label (labels[i]))
-      return "a host name has labels of letters, digits and hyphens, and nothing else";
+    if (find_label_fault (labels[i]) != NULL)
+      return find_label_fault (labels[i]);
   if (is_number (last))
-    return "it is an address, and hosts are listed by name";
-  if (strcmp (last, "localhost") == 0 || is_this_machine (name))
+    return "it ends in a number, as an address does, and is none that is written in full";
+  if (is_loopback_name (last) || is_this_machine (name))
     return "this machine's own services are never reachable from a sandbox";
   if (wildcard && n < 2)
     return "\"*.\" needs a name of at least two labels behind it";
@@ -124,34 +171,170 @@ find_fault (const char *name)
   return NULL;
 }
 
+/* An address in its one spelling, NULL where @name is none: what other programs take for one
+ * ("10.1", "010.0.0.1", "0x7f000001") is not read, so that nobody reads it in another way. */
+static char *
+read_address (const char    *name,
+              OwAddressKind *kind)
+{
+  struct sockaddr_in v4 = { .sin_family = AF_INET };
+  struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
+  const struct sockaddr *address = NULL;
+  char text[OW_ADDRESS_TEXT_SIZE];
+
+  if (inet_pton (AF_INET, name, &v4.sin_addr) == 1)
+    address = (const struct sockaddr *) &v4;
+  else if (inet_pton (AF_INET6, name, &v6.sin6_addr) == 1)
+    address = (const struct sockaddr *) &v6;
+  if (address == NULL)
+    return NULL;
+  *kind = ow_address_classify (address);
+  ow_address_to_text (address, text);
+
+  return g_strdup (text);
+}
+
+/* NULL, or why an address of that kind is not taken. */
+static const char *
+find_address_fault (OwAddressKind kind,
+                    OwHostForm    forms)
+{
+  if (kind == OW_ADDRESS_SPECIAL)
+    return "loopback, link-local and other addresses of the machine itself are always refused";
+  if ((forms & OW_HOST_PRIVATE) != 0)
+    return NULL;
+  if (kind == OW_ADDRESS_PRIVATE)
+    return "it is a private address, and those need your consent (private = true)";
+
+  return (forms & OW_HOST_ADDRESS) != 0 ? NULL : "it is an address, and hosts are listed by name";
+}
+
+/* Takes @text, lower case, apart: *@name is the part without brackets, *@port what stands behind
+ * the colon or NULL. Returns NULL, or why it cannot be. */
+static const char *
+split (char        *text,
+       char       **name,
+       const char **port)
+{
+  const gboolean v6 = *text == '[';
+  char *end = v6 ? strchr (text, ']') : strchr (text, ':');
+
+  *name = v6 ? text + 1 : text;
+  *port = NULL;
+  if (strstr (text, "://") != NULL || strpbrk (text, "/?#\\") != NULL)
+    return "a name or an address is meant, without \"https://\" and without a path";
+  if (strchr (text, '@') != NULL)
+    return "a name or an address is meant, without a user";
+  if (v6 && (end == NULL || (end[1] != '\0' && end[1] != ':')))
+    return "the bracket around an address is closed, and behind it stands nothing or the port";
+  if (v6)
+    {
+      *end++ = '\0';
+      if (strchr (*name, ':') == NULL)
+        return "brackets stand around an IPv6 address only";
+    }
+  else if (end != NULL && strchr (end + 1, ':') != NULL)
+    return "an entry is a name, or a name and a port, such as \"example.com:443\"; an IPv6 "
+           "address stands in brackets";
+  if (end != NULL && *end == ':')
+    {
+      *end = '\0';
+      *port = end + 1;
+    }
+
+  return NULL;
+}
+
+static OwHost *
+fail (const char   *text,
+      OwErrorKind   kind,
+      const char   *why,
+      GError      **error)
+{
+  g_autofree char *valid = ow_text_from_bytes (text, -1);
+  g_autofree char *visible = ow_text_visible (valid);
+  g_autofree char *shown = ow_text_shorten (visible, SHOWN_CHARS, TRUE);
+
+  ow_error_setf (error, kind, NULL, "\"%s\" is no host for a sandbox: %s", shown, why);
+
+  return NULL;
+}
+
+OwHost *
+ow_host_parse_as (const char  *text,
+                  OwHostForm   forms,
+                  GError     **error)
+{
+  g_autofree char *lower = g_ascii_strdown (text, -1);
+  g_autofree char *address = NULL;
+  OwAddressKind kind = OW_ADDRESS_SPECIAL;
+  const char *port_text;
+  const char *why;
+  guint16 port = DEFAULT_PORT;
+  char *name;
+  OwHost *host;
+
+  /* An IPv6 address without brackets has no port: it is known for what it is. */
+  address = read_address (lower, &kind);
+  why = address == NULL ? split (lower, &name, &port_text) : NULL;
+  if (why == NULL && address == NULL)
+    {
+      if (port_text != NULL && !parse_port (port_text, &port))
+        why = "the port is a number from 1 to 65535";
+      else if ((address = read_address (name, &kind)) == NULL)
+        why = find_fault (name);
+    }
+  if (why != NULL)
+    return fail (text, OW_ERROR_DATA, why, error);
+  if (address != NULL && find_address_fault (kind, forms) != NULL)
+    return fail (text, OW_ERROR_REFUSED, find_address_fault (kind, forms), error);
+
+  host = ow_host_new (address != NULL ? address : name, port);
+  host->private = (forms & OW_HOST_PRIVATE) != 0;
+
+  return host;
+}
+
 OwHost *
 ow_host_parse (const char  *text,
                GError     **error)
 {
-  g_autofree char *name = g_ascii_strdown (text, -1);
-  const char *why = NULL;
-  guint16 port = DEFAULT_PORT;
-  char *colon = strchr (name, ':');
+  return ow_host_parse_as (text, OW_HOST_NAME, error);
+}
 
-  if (strpbrk (name, "[]/@") != NULL || (colon != NULL && strchr (colon + 1, ':') != NULL))
-    {
-      why = "an entry is a name, or a name and a port, such as \"example.com:443\"";
-    }
-  else
-    {
-      if (colon != NULL)
-        *colon = '\0';
-      if (colon != NULL && !parse_port (colon + 1, &port))
-        why = "the port is a number from 1 to 65535";
-      else
-        why = find_fault (name);
-    }
-  if (why != NULL)
-    {
-      ow_error_setf (error, OW_ERROR_DATA, NULL, "\"%.80s\" is no host for a sandbox: %s", text,
-                     why);
-      return NULL;
-    }
+char *
+ow_host_to_text (const OwHost *host)
+{
+  const gboolean v6 = strchr (host->host, ':') != NULL;
 
-  return ow_host_new (name, port);
+  return g_strdup_printf ("%s%s%s:%u", v6 ? "[" : "", host->host, v6 ? "]" : "", host->port);
+}
+
+gboolean
+ow_host_is_address (const OwHost *host)
+{
+  OwAddressKind kind;
+  g_autofree char *address = read_address (host->host, &kind);
+
+  return address != NULL;
+}
+
+gboolean
+ow_host_equal (const OwHost *a,
+               const OwHost *b)
+{
+  return a->port == b->port && strcmp (a->host, b->host) == 0;
+}
+
+gboolean
+ow_host_covers (const OwHost *entry,
+                const OwHost *host)
+{
+  if (entry->port != host->port)
+    return FALSE;
+  if (g_str_has_prefix (entry->host, "*.") && !ow_host_is_address (host))
+    return g_str_has_suffix (host->host, entry->host + 1) &&
+           strlen (host->host) > strlen (entry->host + 1);
+
+  return strcmp (entry->host, host->host) == 0;
 }

@@ -12,10 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ow-proxy-address-private.h"
 #include "ow-proxy-flow-private.h"
 #include "ow-proxy-refusal-private.h"
 #include "ow-proxy-request-private.h"
+#include "wire/ow-address.h"
 
 #define HEAD_MS (30 * 1000)
 #define RESOLVE_MS (10 * 1000)
@@ -124,7 +124,7 @@ report (OwProxyConnection     *self,
         const char            *reason,
         const struct sockaddr *address)
 {
-  char text[OW_PROXY_ADDRESS_TEXT_SIZE] = "";
+  char text[OW_ADDRESS_TEXT_SIZE] = "";
   const OwProxyDecision decision = {
     .allow = allow,
     .host = self->request.host.text,
@@ -134,7 +134,7 @@ report (OwProxyConnection     *self,
   };
 
   if (address != NULL)
-    ow_proxy_address_to_text (address, text);
+    ow_address_to_text (address, text);
   ow_proxy_report_add (self->context->report, &decision);
 }
 
@@ -223,10 +223,10 @@ keep_allowed (OwProxyConnection   *self,
   for (size_t i = 0; i < answer->n_addresses; i++)
     {
       const struct sockaddr_storage *address = &answer->addresses[i];
-      OwProxyAddressKind kind = ow_proxy_address_classify ((const struct sockaddr *) address);
+      OwAddressKind kind = ow_address_classify ((const struct sockaddr *) address);
 
-      if (kind == OW_PROXY_ADDRESS_PUBLIC ||
-          (kind == OW_PROXY_ADDRESS_PRIVATE && self->private_too))
+      if (kind == OW_ADDRESS_PUBLIC ||
+          (kind == OW_ADDRESS_PRIVATE && self->private_too))
         self->answer.addresses[self->answer.n_addresses++] = *address;
       else if (refused.ss_family == AF_UNSPEC)
         refused = *address;

@@ -356,6 +356,8 @@ make_host_list (GPtrArray *hosts)
 
       json_object_set_new (entry, "host", json_string (host->host));
       json_object_set_new (entry, "port", json_integer (host->port));
+      if (host->private)
+        json_object_set_new (entry, "private", json_true ());
       json_array_append_new (list, entry);
     }
   json_object_set_new (root, "allow", list);

@@ -20,19 +20,31 @@ static const char * const search_hosts[] = {
   "api.search.brave.com", "api.tavily.com", "html.duckduckgo.com", "duckduckgo.com",
 };
 
+/* One that is there already stays, and is private where one of the two is. */
 static void
-add_host (GPtrArray  *hosts,
-          const char *name,
-          guint16     port)
+add_host (GPtrArray    *hosts,
+          const OwHost *added)
 {
   for (guint i = 0; i < hosts->len; i++)
     {
-      const OwHost *host = g_ptr_array_index (hosts, i);
+      OwHost *host = g_ptr_array_index (hosts, i);
 
-      if (host->port == port && strcmp (host->host, name) == 0)
-        return;
+      if (ow_host_equal (host, added))
+        {
+          host->private = host->private || added->private;
+          return;
+        }
     }
-  g_ptr_array_add (hosts, ow_host_new (name, port));
+  g_ptr_array_add (hosts, ow_host_copy (added));
+}
+
+static void
+add_names (GPtrArray          *hosts,
+           const char * const *names,
+           gsize               n)
+{
+  for (gsize i = 0; i < n; i++)
+    add_host (hosts, &(OwHost) { .host = (char *) names[i], .port = HTTPS });
 }
 
 GPtrArray *
@@ -41,16 +53,10 @@ ow_network_profile_hosts (OwNetworkProfile profile,
 {
   GPtrArray *hosts = g_ptr_array_new_with_free_func ((GDestroyNotify) ow_host_free);
 
-  for (gsize i = 0; i < G_N_ELEMENTS (strict_hosts); i++)
-    add_host (hosts, strict_hosts[i], HTTPS);
+  add_names (hosts, strict_hosts, G_N_ELEMENTS (strict_hosts));
   if (profile == OW_PROFILE_STANDARD)
-    for (gsize i = 0; i < G_N_ELEMENTS (search_hosts); i++)
-      add_host (hosts, search_hosts[i], HTTPS);
+    add_names (hosts, search_hosts, G_N_ELEMENTS (search_hosts));
   for (guint i = 0; extra_hosts != NULL && i < extra_hosts->len; i++)
-    {
-      const OwHost *host = g_ptr_array_index (extra_hosts, i);
-
-      add_host (hosts, host->host, host->port);
-    }
+    add_host (hosts, g_ptr_array_index (extra_hosts, i));
   return hosts;
 }

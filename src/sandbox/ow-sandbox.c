@@ -336,7 +336,7 @@ copy_hosts (GPtrArray *hosts)
     {
       const OwHost *host = g_ptr_array_index (hosts, i);
 
-      g_ptr_array_add (copy, ow_host_new (host->host, host->port));
+      g_ptr_array_add (copy, ow_host_copy (host));
     }
   return copy;
 }

@@ -394,9 +394,17 @@ test_hosts (void)
     { "a b.example", NULL, 0 }, { " a.example", NULL, 0 }, { "a.example\n", NULL, 0 },
     { "b\xc3\xbc" "cher.example", NULL, 0 }, { "a.example/path", NULL, 0 },
     { "https://a.example", NULL, 0 }, { "u@a.example", NULL, 0 },
-    { "127.0.0.1", NULL, 0 }, { "10.1", NULL, 0 }, { "2130706433", NULL, 0 },
+    { "10.1", NULL, 0 }, { "2130706433", NULL, 0 },
     { "0x7f.1", NULL, 0 }, { "0x7f000001", NULL, 0 }, { "127.0.0.0x1", NULL, 0 },
-    { "169.254.169.254:80", NULL, 0 }, { "[::1]:443", NULL, 0 }, { "::1", NULL, 0 },
+    { "010.0.0.1", NULL, 0 }, { "017700000001", NULL, 0 }, { "10.0.0.1.", NULL, 0 },
+    { "10.0.0.256", NULL, 0 }, { "[::1]443", NULL, 0 }, { "[::1", NULL, 0 },
+    { "[example.com]", NULL, 0 }, { "fe80::1%lo", NULL, 0 }, { "[fe80::1%25lo]:443", NULL, 0 },
+    { "http:a.example", NULL, 0 }, { "a.example?x", NULL, 0 }, { "a.example#x", NULL, 0 },
+    { "a.example\\b", NULL, 0 }, { "u:p@a.example:443", NULL, 0 },
+    { "a.example\t", NULL, 0 }, { "a\x01.example", NULL, 0 }, { "a.example\xff", NULL, 0 },
+    { ".", NULL, 0 }, { "..", NULL, 0 }, { "a.example..", NULL, 0 },
+    { "ip6-localhost", NULL, 0 }, { "localhost.localdomain", NULL, 0 },
+    { "*.localhost", NULL, 0 }, { "*.10.0.0.1", NULL, 0 }, { "*example.com", NULL, 0 },
     { "localhost", NULL, 0 }, { "LocalHost:8080", NULL, 0 }, { "a.localhost", NULL, 0 },
     { "host.openshell.internal", NULL, 0 }, { "Host.Docker.Internal:80", NULL, 0 },
     { "host.containers.internal:8080", NULL, 0 }, { "*.docker.internal", NULL, 0 },
@@ -420,10 +428,114 @@ test_hosts (void)
           continue;
         }
       g_assert_no_error (error);
+      g_assert_false (host->private);
       g_assert_cmpstr (host->host, ==, rows[i].host);
       g_assert_cmpuint (host->port, ==, rows[i].port);
     }
   g_assert_null (ow_host_parse (long_label, NULL));
+}
+
+/* An address is taken where the form has it, and that of the machine itself never, however it is
+ * written. */
+static void
+test_addresses (void)
+{
+  static const struct {
+    const char *text;
+    int         from; /* the least of the forms below that takes it; 3: none */
+    const char *shown;
+  } rows[] = {
+    { "203.0.113.5", 1, "203.0.113.5:443" },
+    { "203.0.113.5:8443", 1, "203.0.113.5:8443" },
+    { "[2001:DB8:0::1]:8443", 1, "[2001:db8::1]:8443" },
+    { "2001:db8::1", 1, "[2001:db8::1]:443" },
+    { "10.0.0.1:6443", 2, "10.0.0.1:6443" }, { "172.16.0.1", 2, "172.16.0.1:443" },
+    { "192.168.1.1", 2, "192.168.1.1:443" }, { "100.64.0.1", 2, "100.64.0.1:443" },
+    { "[fd00::1]", 2, "[fd00::1]:443" },
+    { "127.0.0.1", 3, NULL }, { "127.1.2.3:6443", 3, NULL }, { "0.0.0.0", 3, NULL },
+    { "169.254.169.254:80", 3, NULL }, { "100.100.100.200", 3, NULL }, { "::", 3, NULL },
+    { "224.0.0.1", 3, NULL }, { "255.255.255.255", 3, NULL }, { "::1", 3, NULL },
+    { "[::1]:443", 3, NULL }, { "[fe80::1]:443", 3, NULL }, { "[::ffff:10.0.0.1]", 3, NULL },
+    { "[::ffff:127.0.0.1]:443", 3, NULL }, { "[::ffff:a00:1]", 3, NULL }, { "::10.0.0.1", 3, NULL },
+    { "[64:ff9b::7f00:1]", 3, NULL }, { "[2002:7f00:1::]", 3, NULL }, { "[fd00:ec2::254]", 3, NULL },
+  };
+  static const OwHostForm forms[] = { OW_HOST_NAME, OW_HOST_ADDRESS, OW_HOST_PRIVATE };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (rows); i++)
+    for (int form = 0; form < (int) G_N_ELEMENTS (forms); form++)
+      {
+        g_autoptr (GError) error = NULL;
+        g_autoptr (OwHost) host = ow_host_parse_as (rows[i].text, forms[form], &error);
+        g_autofree char *shown = host != NULL ? ow_host_to_text (host) : NULL;
+
+        g_test_message ("%s as %d", rows[i].text, form);
+        if (form < rows[i].from)
+          {
+            g_assert_null (host);
+            g_assert_error (error, OW_ERROR, OW_ERROR_REFUSED);
+            continue;
+          }
+        g_assert_no_error (error);
+        g_assert_cmpstr (shown, ==, rows[i].shown);
+        g_assert_cmpint (host->private, ==, form == 2);
+        g_assert_true (ow_host_is_address (host));
+      }
+}
+
+/* What is refused is said by what is wrong with it, and nothing of it reaches a terminal. */
+static void
+test_host_words (void)
+{
+  static const char * const rows[][2] = {
+    { "https://a.example", "without \"https://\"" }, { "u@a.example", "without a user" },
+    { "b\xc3\xbc" "cher.example", "xn--" }, { "a..example", "between two of its dots" },
+    { "a.example.", "does not end in a dot" }, { "*", "stands at the front only" },
+    { "a.example:0", "from 1 to 65535" }, { "2130706433", "ends in a number" },
+    { "localhost", "this machine's own services" }, { "a::b::c", "in brackets" },
+    { "a\x1b[2J.example", "^[" },
+  };
+  g_autofree char *many = g_strnfill (300, 'a');
+  g_autoptr (GError) error = NULL;
+
+  for (gsize i = 0; i < G_N_ELEMENTS (rows); i++)
+    {
+      g_autoptr (GError) why = NULL;
+
+      g_assert_null (ow_host_parse (rows[i][0], &why));
+      if (strstr (why->message, rows[i][1]) == NULL)
+        g_test_message ("%s: %s", rows[i][0], why->message);
+      g_assert_nonnull (strstr (why->message, rows[i][1]));
+      g_assert_null (strchr (why->message, '\x1b'));
+    }
+  g_assert_null (ow_host_parse (many, &error));
+  g_assert_cmpuint (strlen (error->message), <, 250);
+}
+
+static void
+test_covers (void)
+{
+  static const struct {
+    const char *entry;
+    const char *host;
+    gboolean    covers;
+  } rows[] = {
+    { "a.example", "a.example", TRUE }, { "a.example", "b.a.example", FALSE },
+    { "a.example", "a.example:80", FALSE }, { "*.a.example", "a.example", FALSE },
+    { "*.a.example", "b.a.example", TRUE }, { "*.a.example", "c.b.a.example", TRUE },
+    { "*.a.example", "ba.example", FALSE }, { "10.0.0.1", "10.0.0.1", TRUE },
+    { "10.0.0.1", "10.0.0.2", FALSE },
+  };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (rows); i++)
+    {
+      g_autoptr (OwHost) entry = ow_host_parse_as (rows[i].entry, OW_HOST_PRIVATE, NULL);
+      g_autoptr (OwHost) host = ow_host_parse_as (rows[i].host, OW_HOST_PRIVATE, NULL);
+      g_autoptr (OwHost) copy = ow_host_copy (entry);
+
+      g_assert_cmpint (ow_host_covers (entry, host), ==, rows[i].covers);
+      g_assert_true (ow_host_equal (entry, copy));
+      g_assert_true (copy->private);
+    }
 }
 
 static void
@@ -460,6 +572,9 @@ main (int   argc,
   ADD ("/config/S07/every-cut", test_every_cut);
   ADD ("/config/S07/unreadable", test_unreadable);
   g_test_add_func ("/config/S14/hosts", test_hosts);
+  g_test_add_func ("/config/S14/N03/addresses", test_addresses);
+  g_test_add_func ("/config/S14/words", test_host_words);
+  g_test_add_func ("/config/S14/N01/covers", test_covers);
   g_test_add_func ("/config/names", test_names);
 
   return g_test_run ();

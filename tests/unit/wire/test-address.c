@@ -7,15 +7,15 @@
 #include <string.h>
 #include <sys/un.h>
 
-#include "ow-proxy-address-private.h"
+#include "wire/ow-address.h"
 
-#define PUBLIC OW_PROXY_ADDRESS_PUBLIC
-#define PRIVATE OW_PROXY_ADDRESS_PRIVATE
-#define SPECIAL OW_PROXY_ADDRESS_SPECIAL
+#define PUBLIC OW_ADDRESS_PUBLIC
+#define PRIVATE OW_ADDRESS_PRIVATE
+#define SPECIAL OW_ADDRESS_SPECIAL
 
 static const struct {
   const char        *text;
-  OwProxyAddressKind kind;
+  OwAddressKind kind;
 } cases[] = {
   { "0.0.0.0", SPECIAL }, { "0.1.2.3", SPECIAL }, { "0.255.255.255", SPECIAL }, { "1.0.0.0", PUBLIC },
   { "9.255.255.255", PUBLIC }, { "10.0.0.0", PRIVATE }, { "10.255.255.255", PRIVATE },
@@ -59,13 +59,13 @@ test_classify (void)
       struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
       gboolean six = strchr (cases[i].text, ':') != NULL;
       const struct sockaddr *address = six ? (struct sockaddr *) &v6 : (struct sockaddr *) &v4;
-      char text[OW_PROXY_ADDRESS_TEXT_SIZE];
+      char text[OW_ADDRESS_TEXT_SIZE];
 
       g_assert_cmpint (inet_pton (address->sa_family, cases[i].text,
                                   six ? (void *) &v6.sin6_addr : (void *) &v4.sin_addr), ==, 1);
       g_test_message ("%s", cases[i].text);
-      g_assert_cmpint (ow_proxy_address_classify (address), ==, cases[i].kind);
-      ow_proxy_address_to_text (address, text);
+      g_assert_cmpint (ow_address_classify (address), ==, cases[i].kind);
+      ow_address_to_text (address, text);
       g_assert_cmpuint (strlen (text), >, 1);
     }
 }
@@ -74,10 +74,10 @@ static void
 test_other_family (void)
 {
   const struct sockaddr_un local = { .sun_family = AF_UNIX, .sun_path = "/run/x" };
-  char text[OW_PROXY_ADDRESS_TEXT_SIZE] = "x";
+  char text[OW_ADDRESS_TEXT_SIZE] = "x";
 
-  g_assert_cmpint (ow_proxy_address_classify ((const struct sockaddr *) &local), ==, SPECIAL);
-  ow_proxy_address_to_text ((const struct sockaddr *) &local, text);
+  g_assert_cmpint (ow_address_classify ((const struct sockaddr *) &local), ==, SPECIAL);
+  ow_address_to_text ((const struct sockaddr *) &local, text);
   g_assert_cmpstr (text, ==, "");
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: The OpenWorker authors */
 
-#include "ow-proxy-address-private.h"
+#include "wire/ow-address.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -9,20 +9,20 @@
 #include <string.h>
 
 typedef struct {
-  uint32_t           network;
-  unsigned int       bits;
-  OwProxyAddressKind kind;
+  uint32_t      network;
+  unsigned int  bits;
+  OwAddressKind kind;
 } Range4;
 
 typedef struct {
-  uint8_t            network[16];
-  unsigned int       bits;
-  OwProxyAddressKind kind;
+  uint8_t       network[16];
+  unsigned int  bits;
+  OwAddressKind kind;
 } Range6;
 
 #define QUAD(a, b, c, d) ((uint32_t) (a) << 24 | (uint32_t) (b) << 16 | (uint32_t) (c) << 8 | (d))
-#define PRIVATE OW_PROXY_ADDRESS_PRIVATE
-#define SPECIAL OW_PROXY_ADDRESS_SPECIAL
+#define PRIVATE OW_ADDRESS_PRIVATE
+#define SPECIAL OW_ADDRESS_SPECIAL
 
 /* The IANA special-purpose registries, and the metadata services of clouds that sit on
  * an address of another kind. The first range that fits counts. */
@@ -47,18 +47,18 @@ static const Range4 ranges4[] = {
 static const Range6 ranges6[] = {
   { { 0xfd, 0x00, 0x0e, 0xc2 }, 32, SPECIAL },  /* metadata of AWS */
   { { 0xfc }, 7, PRIVATE },
-  { { 0x20, 0x01, 0x0d, 0xb8 }, 32, OW_PROXY_ADDRESS_PUBLIC },
+  { { 0x20, 0x01, 0x0d, 0xb8 }, 32, OW_ADDRESS_PUBLIC },
   { { 0x20, 0x01 }, 23, SPECIAL },              /* protocol assignments, Teredo */
   { { 0x20, 0x02 }, 16, SPECIAL },              /* 6to4: any IPv4 address in disguise */
-  { { 0x3f, 0xff }, 20, OW_PROXY_ADDRESS_PUBLIC },
-  { { 0x20 }, 3, OW_PROXY_ADDRESS_PUBLIC },
+  { { 0x3f, 0xff }, 20, OW_ADDRESS_PUBLIC },
+  { { 0x20 }, 3, OW_ADDRESS_PUBLIC },
 };
 
 /* 64:ff9b::/96: behind it stands the IPv4 address of its last 32 bits. Networks with
  * IPv6 only reach every IPv4 host in this way, so it cannot be refused as a whole. */
 static const uint8_t nat64[12] = { 0x00, 0x64, 0xff, 0x9b };
 
-static OwProxyAddressKind
+static OwAddressKind
 classify4 (uint32_t address)
 {
   for (size_t i = 0; i < sizeof ranges4 / sizeof ranges4[0]; i++)
@@ -68,7 +68,7 @@ classify4 (uint32_t address)
       if ((address & mask) == ranges4[i].network)
         return ranges4[i].kind;
     }
-  return OW_PROXY_ADDRESS_PUBLIC;
+  return OW_ADDRESS_PUBLIC;
 }
 
 static bool
@@ -84,7 +84,7 @@ has_prefix (const uint8_t *address,
   return rest == 0 || ((address[bytes] ^ network[bytes]) >> (8 - rest)) == 0;
 }
 
-static OwProxyAddressKind
+static OwAddressKind
 classify6 (const uint8_t *address)
 {
   if (memcmp (address, nat64, sizeof nat64) == 0)
@@ -94,22 +94,22 @@ classify6 (const uint8_t *address)
       if (has_prefix (address, ranges6[i].network, ranges6[i].bits))
         return ranges6[i].kind;
     }
-  return OW_PROXY_ADDRESS_SPECIAL;
+  return OW_ADDRESS_SPECIAL;
 }
 
-OwProxyAddressKind
-ow_proxy_address_classify (const struct sockaddr *address)
+OwAddressKind
+ow_address_classify (const struct sockaddr *address)
 {
   if (address->sa_family == AF_INET)
     return classify4 (ntohl (((const struct sockaddr_in *) address)->sin_addr.s_addr));
   if (address->sa_family == AF_INET6)
     return classify6 (((const struct sockaddr_in6 *) address)->sin6_addr.s6_addr);
-  return OW_PROXY_ADDRESS_SPECIAL;
+  return OW_ADDRESS_SPECIAL;
 }
 
 void
-ow_proxy_address_to_text (const struct sockaddr *address,
-                          char                   text[OW_PROXY_ADDRESS_TEXT_SIZE])
+ow_address_to_text (const struct sockaddr *address,
+                    char                   text[OW_ADDRESS_TEXT_SIZE])
 {
   const void *bytes = NULL;
 
@@ -119,5 +119,5 @@ ow_proxy_address_to_text (const struct sockaddr *address,
   else if (address->sa_family == AF_INET6)
     bytes = &((const struct sockaddr_in6 *) address)->sin6_addr;
   if (bytes != NULL)
-    inet_ntop (address->sa_family, bytes, text, OW_PROXY_ADDRESS_TEXT_SIZE);
+    inet_ntop (address->sa_family, bytes, text, OW_ADDRESS_TEXT_SIZE);
 }
