@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "ow-proxy-list-private.h"
 #include "ow-proxy-report-private.h"
 #include "ow-proxy-resolver-private.h"
+#include "wire/ow-host-list.h"
 
 /* One client's connection: a head is read, its host looked up in the list, resolved and
  * connected to, then bytes go both ways; or the client is told why not. Nothing in here
@@ -18,7 +18,7 @@
 
 /* What all connections share; owned by the server. */
 typedef struct {
-  OwProxyList     *list;
+  OwHostList     *list;
   OwProxyResolver *resolver;
   OwProxyReport   *report;
   double           time_scale; /* 1, or less in tests */

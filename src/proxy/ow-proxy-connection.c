@@ -270,8 +270,8 @@ start_resolving (OwProxyConnection *self,
 {
   const OwProxyRequest *request = &self->request;
 
-  if (!ow_proxy_list_allows (self->context->list, &request->host, request->port,
-                             &self->private_too))
+  if (!ow_host_list_allows (self->context->list, &request->host, request->port,
+                            &self->private_too))
     {
       refuse (self, now, OW_PROXY_REFUSAL_NOT_LISTED, NULL,
               "%s:%u is not on this session's list of hosts", request->host.text, request->port);
@@ -567,8 +567,8 @@ ow_proxy_connection_list_changed (OwProxyConnection *self,
 
   if (self->state != STATE_RESOLVE && self->state != STATE_CONNECT && self->state != STATE_RELAY)
     return;
-  allowed = ow_proxy_list_allows (self->context->list, &request->host, request->port,
-                                  &self->private_too);
+  allowed = ow_host_list_allows (self->context->list, &request->host, request->port,
+                                 &self->private_too);
   if (allowed && (self->state == STATE_RESOLVE || self->private_too || !needed_private))
     return;
   if (self->state == STATE_RELAY)

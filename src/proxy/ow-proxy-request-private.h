@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ow-proxy-host-private.h"
+#include "wire/ow-host-name.h"
 
 /* The head of one request, read strictly: what two programs could read in two ways is
  * refused, never repaired. Pure functions. */
@@ -26,7 +26,7 @@ typedef enum {
 /* The pointers go into the bytes that were parsed. */
 typedef struct {
   bool         is_connect;
-  OwProxyHost  host;
+  OwHostName  host;
   unsigned int port;
   size_t       head_length;
   uint64_t     body_length;

@@ -126,11 +126,11 @@ parse_authority (OwProxyRequest *self,
 
   self->port = default_port;
   if (colon != NULL)
-    self->port = ow_proxy_host_parse_port (colon + 1, (size_t) (end - colon - 1));
+    self->port = ow_host_name_parse_port (colon + 1, (size_t) (end - colon - 1));
   if (self->port == 0)
     return false;
-  return ow_proxy_host_parse (&self->host, authority.data,
-                              (size_t) ((colon != NULL ? colon : end) - authority.data));
+  return ow_host_name_parse (&self->host, authority.data,
+                             (size_t) ((colon != NULL ? colon : end) - authority.data));
 }
 
 static bool

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "ow-proxy-host-private.h"
+#include "wire/ow-host-name.h"
 
 /* Resolves names, each in a thread of its own because getaddrinfo() blocks for as long
  * as it likes. Nobody waits for a thread: whoever asked may be gone when it ends, and
@@ -31,7 +31,7 @@ int              ow_proxy_resolver_get_fd (const OwProxyResolver *self);
 /* Returns false when too many threads are at work. */
 bool             ow_proxy_resolver_start  (OwProxyResolver       *self,
                                            uint64_t               ticket,
-                                           const OwProxyHost     *host,
+                                           const OwHostName     *host,
                                            unsigned int           port);
 bool             ow_proxy_resolver_take   (OwProxyResolver       *self,
                                            OwProxyAnswer         *answer);

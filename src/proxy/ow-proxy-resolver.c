@@ -20,7 +20,7 @@ typedef struct _Job Job;
 struct _Job {
   Job             *next;
   OwProxyResolver *resolver;
-  OwProxyHost      host;
+  OwHostName      host;
   unsigned int     port;
   OwProxyAnswer    answer;
 };
@@ -116,7 +116,7 @@ start_thread (Job *job)
 bool
 ow_proxy_resolver_start (OwProxyResolver   *self,
                          uint64_t           ticket,
-                         const OwProxyHost *host,
+                         const OwHostName *host,
                          unsigned int       port)
 {
   bool room;

@@ -97,7 +97,7 @@ on_list (const char *line,
 {
   Server *self = user_data;
   char error[OW_WIRE_ERROR_SIZE];
-  OwProxyList *list = ow_proxy_list_parse (line, length, error);
+  OwHostList *list = ow_host_list_parse (line, length, error);
 
   if (list == NULL)
     {
@@ -105,7 +105,7 @@ on_list (const char *line,
       fail (self, "A list of hosts could not be read: %s", error);
       return false;
     }
-  ow_proxy_list_free (self->context.list);
+  ow_host_list_free (self->context.list);
   self->context.list = list;
   for (size_t i = 0; i < self->n_connections; i++)
     ow_proxy_connection_list_changed (self->connections[i], now_ms ());
@@ -260,7 +260,7 @@ clear (Server *self)
     ow_proxy_listener_close (self->listener, self->options->socket_path);
   ow_frame_reader_free (self->reader);
   ow_proxy_report_free (self->context.report);
-  ow_proxy_list_free (self->context.list);
+  ow_host_list_free (self->context.list);
 }
 
 int

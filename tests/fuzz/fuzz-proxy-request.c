@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ow-proxy-list-private.h"
 #include "ow-proxy-request-private.h"
+#include "wire/ow-host-list.h"
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
 
@@ -19,11 +19,11 @@ require (bool good)
 
 /* A name that was accepted is one spelling of itself. */
 static void
-check_host (const OwProxyHost *host)
+check_host (const OwHostName *host)
 {
-  OwProxyHost again;
+  OwHostName again;
 
-  require (ow_proxy_host_parse (&again, host->text, strlen (host->text)));
+  require (ow_host_name_parse (&again, host->text, strlen (host->text)));
   require (strcmp (again.text, host->text) == 0 && again.is_address == host->is_address);
 }
 
@@ -35,7 +35,7 @@ check_forwarded (const OwProxyRequest *request)
   static const char prefix[] = "http://";
   size_t length = 0;
   char *head = ow_proxy_request_forward (request, &length);
-  char *whole = malloc (length + sizeof prefix + OW_PROXY_HOST_SIZE);
+  char *whole = malloc (length + sizeof prefix + OW_HOST_NAME_SIZE);
   size_t method = request->method_length + 1;
   size_t host = strlen (request->host.text);
   bool brackets = strchr (request->host.text, ':') != NULL;
@@ -84,6 +84,6 @@ LLVMFuzzerTestOneInput (const uint8_t *data,
       if (!request.is_connect)
         check_forwarded (&request);
     }
-  ow_proxy_list_free (ow_proxy_list_parse (bytes, size, error));
+  ow_host_list_free (ow_host_list_parse (bytes, size, error));
   return 0;
 }

@@ -190,9 +190,10 @@ def inside_refuses_addresses(inside):
     for address in ["127.0.0.1", PUBLIC, "10.77.0.1"]:
         inside.serve(address, 443, echo)
     names = ["rebind.test", "metadata.test", "private.test", "localhost"]
-    inside.start([f"{name}:443" for name in names] + ["127.0.0.1:443", "::1:443", "mixed.test:443"])
+    inside.start([f"{name}:443" for name in names] + ["127.0.0.1:443", "::1:443", "mixed.test:443",
+                                                      "10.77.0.1:443"])
     for host, address in [("rebind.test", "127.0.0.1"), ("metadata.test", "169.254.169.254"),
-                          ("private.test", "10.77.0.1"), ("127.0.0.1", "127.0.0.1")]:
+                          ("private.test", "10.77.0.1"), ("10.77.0.1", "10.77.0.1"), ("127.0.0.1", "127.0.0.1")]:
         status, body = body_of(inside.ask(f"CONNECT {host}:443 HTTP/1.1\r\n\r\n".encode()))
         assert (status, body["error"]) == (403, "address_not_allowed")
         assert inside.decision() == {"decision": "refuse", "host": host, "port": 443,
@@ -201,7 +202,7 @@ def inside_refuses_addresses(inside):
         assert inside.decision()["address"] == PUBLIC
     # With the person's word private networks are open, this machine never is.
     inside.send_list(["!private.test:443", "!rebind.test:443", "!metadata.test:443",
-                      "10.77.0.1:443"])
+                      "!10.77.0.1:443"])
     time.sleep(0.2)
     for host in ["private.test", "10.77.0.1"]:
         with inside.tunnel(f"{host}:443"):

@@ -222,12 +222,12 @@ test_long_names (void)
   g_autofree char *name = g_strdup_printf ("%s.%s.%s.%.61s", label, label, label, label);
   g_autofree char *longer = g_strdup_printf ("%s.%s.%s.%.62s", label, label, label, label);
   g_autofree char *wide = g_strdup_printf ("%sl.example", label);
-  OwProxyHost host;
+  OwHostName host;
 
-  g_assert_true (ow_proxy_host_parse (&host, name, strlen (name)));
+  g_assert_true (ow_host_name_parse (&host, name, strlen (name)));
   g_assert_cmpuint (strlen (host.text), ==, 253);
-  g_assert_false (ow_proxy_host_parse (&host, longer, strlen (longer)));
-  g_assert_false (ow_proxy_host_parse (&host, wide, strlen (wide)));
+  g_assert_false (ow_host_name_parse (&host, longer, strlen (longer)));
+  g_assert_false (ow_host_name_parse (&host, wide, strlen (wide)));
 }
 
 static void

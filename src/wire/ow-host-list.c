@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: The OpenWorker authors */
 
-#include "ow-proxy-list-private.h"
+#include "wire/ow-host-list.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct {
-  OwProxyHost  host;
+  OwHostName  host;
   bool         wildcard;    /* every name below the host, not the host itself */
   bool         private_too;
   unsigned int port;
 } Entry;
 
-struct _OwProxyList {
+struct _OwHostList {
   size_t n_entries;
   Entry  entries[];
 };
@@ -31,7 +31,7 @@ parse_entry (Entry        *self,
   self->wildcard = strncmp (host, "*.", 2) == 0;
   if (self->wildcard)
     host += 2;
-  if (!ow_proxy_host_parse (&self->host, host, strlen (host)))
+  if (!ow_host_name_parse (&self->host, host, strlen (host)))
     return false;
   if (self->wildcard && self->host.is_address)
     return false;
@@ -44,22 +44,22 @@ parse_entry (Entry        *self,
         return false;
       known++;
     }
-  self->private_too = json_is_true (private_too) || self->host.is_address;
+  self->private_too = json_is_true (private_too);
   return json_object_size (value) == known;
 }
 
-static OwProxyList *
+static OwHostList *
 from_json (const json_t *root,
            char          error[OW_WIRE_ERROR_SIZE])
 {
   const json_t *allow = json_object_get (root, "allow");
   size_t n_entries = json_array_size (allow);
-  OwProxyList *self;
+  OwHostList *self;
 
-  if (!json_is_array (allow) || n_entries > OW_PROXY_LIST_MAX)
+  if (!json_is_array (allow) || n_entries > OW_HOST_LIST_MAX)
     {
       snprintf (error, OW_WIRE_ERROR_SIZE, "The list has no array \"allow\" of at most %d hosts.",
-                OW_PROXY_LIST_MAX);
+                OW_HOST_LIST_MAX);
       return NULL;
     }
   self = calloc (1, sizeof *self + n_entries * sizeof (Entry));
@@ -72,19 +72,19 @@ from_json (const json_t *root,
         continue;
       snprintf (error, OW_WIRE_ERROR_SIZE, "Entry %zu of the list is not a host with a port.",
                 i + 1);
-      ow_proxy_list_free (self);
+      ow_host_list_free (self);
       return NULL;
     }
   return self;
 }
 
-OwProxyList *
-ow_proxy_list_parse (const char *line,
-                     size_t      length,
-                     char        error[OW_WIRE_ERROR_SIZE])
+OwHostList *
+ow_host_list_parse (const char *line,
+                    size_t      length,
+                    char        error[OW_WIRE_ERROR_SIZE])
 {
   json_t *root = ow_json_parse (line, length, error);
-  OwProxyList *self;
+  OwHostList *self;
 
   if (root == NULL)
     return NULL;
@@ -94,14 +94,14 @@ ow_proxy_list_parse (const char *line,
 }
 
 void
-ow_proxy_list_free (OwProxyList *self)
+ow_host_list_free (OwHostList *self)
 {
   free (self);
 }
 
 static bool
 matches (const Entry       *entry,
-         const OwProxyHost *host)
+         const OwHostName *host)
 {
   size_t length = strlen (host->text);
   size_t tail = strlen (entry->host.text);
@@ -115,10 +115,10 @@ matches (const Entry       *entry,
 }
 
 bool
-ow_proxy_list_allows (const OwProxyList *self,
-                      const OwProxyHost *host,
-                      unsigned int       port,
-                      bool              *private_too)
+ow_host_list_allows (const OwHostList *self,
+                     const OwHostName *host,
+                     unsigned int       port,
+                     bool              *private_too)
 {
   bool allowed = false;
 

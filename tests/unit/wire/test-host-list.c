@@ -4,13 +4,13 @@
 #include <glib.h>
 #include <string.h>
 
-#include "ow-proxy-list-private.h"
+#include "wire/ow-host-list.h"
 
-static OwProxyList *
+static OwHostList *
 parse (const char *line)
 {
   char error[OW_WIRE_ERROR_SIZE] = "";
-  OwProxyList *list = ow_proxy_list_parse (line, strlen (line), error);
+  OwHostList *list = ow_host_list_parse (line, strlen (line), error);
 
   g_assert_true ((list == NULL) == (error[0] != '\0'));
   return list;
@@ -37,32 +37,36 @@ test_allows (void)
     { "evilamazonaws.com", 443, FALSE, FALSE },
     { "com", 443, FALSE, FALSE },
     { "git.corp.example", 443, TRUE, TRUE },
-    { "203.0.113.9", 6443, TRUE, TRUE },
+    { "203.0.113.9", 6443, TRUE, FALSE },
+    { "10.0.0.9", 6443, TRUE, TRUE },
+    { "10.0.0.9", 443, TRUE, FALSE },
     { "203.0.113.90", 6443, FALSE, FALSE },
-    { "[2001:db8:0:0::5]", 6443, TRUE, TRUE },
+    { "[2001:db8:0:0::5]", 6443, TRUE, FALSE },
     { "2001:db8::6", 6443, FALSE, FALSE },
     { "upper.example", 443, TRUE, FALSE },
   };
-  OwProxyList *list = parse ("{\"allow\":[{\"host\":\"github.com\",\"port\":443},"
-                             "{\"host\":\"*.amazonaws.com\",\"port\":443},"
-                             "{\"host\":\"git.corp.example\",\"port\":443,\"private\":true},"
-                             "{\"host\":\"203.0.113.9\",\"port\":6443},"
-                             "{\"host\":\"2001:db8::5\",\"port\":6443},"
-                             "{\"host\":\"Upper.Example\",\"port\":443}],\"later\":1}");
+  OwHostList *list = parse ("{\"allow\":[{\"host\":\"github.com\",\"port\":443},"
+                            "{\"host\":\"*.amazonaws.com\",\"port\":443},"
+                            "{\"host\":\"git.corp.example\",\"port\":443,\"private\":true},"
+                            "{\"host\":\"203.0.113.9\",\"port\":6443},"
+                            "{\"host\":\"10.0.0.9\",\"port\":6443,\"private\":true},"
+                            "{\"host\":\"10.0.0.9\",\"port\":443},"
+                            "{\"host\":\"2001:db8::5\",\"port\":6443},"
+                            "{\"host\":\"Upper.Example\",\"port\":443}],\"later\":1}");
 
   g_assert_nonnull (list);
   for (gsize i = 0; i < G_N_ELEMENTS (cases); i++)
     {
-      OwProxyHost host;
+      OwHostName host;
       bool private_too = true;
 
-      g_assert_true (ow_proxy_host_parse (&host, cases[i].host, strlen (cases[i].host)));
+      g_assert_true (ow_host_name_parse (&host, cases[i].host, strlen (cases[i].host)));
       g_test_message ("%s:%u", cases[i].host, cases[i].port);
-      g_assert_cmpint (ow_proxy_list_allows (list, &host, cases[i].port, &private_too), ==,
+      g_assert_cmpint (ow_host_list_allows (list, &host, cases[i].port, &private_too), ==,
                        cases[i].allowed);
       g_assert_cmpint (private_too, ==, cases[i].private_too);
     }
-  ow_proxy_list_free (list);
+  ow_host_list_free (list);
 }
 
 static void
@@ -100,14 +104,14 @@ test_refuses (void)
 static void
 test_empty (void)
 {
-  OwProxyList *list = parse ("{\"allow\":[]}");
-  OwProxyHost host;
+  OwHostList *list = parse ("{\"allow\":[]}");
+  OwHostName host;
   bool private_too;
 
   g_assert_nonnull (list);
-  g_assert_true (ow_proxy_host_parse (&host, "a", 1));
-  g_assert_false (ow_proxy_list_allows (list, &host, 443, &private_too));
-  ow_proxy_list_free (list);
+  g_assert_true (ow_host_name_parse (&host, "a", 1));
+  g_assert_false (ow_host_list_allows (list, &host, 443, &private_too));
+  ow_host_list_free (list);
 }
 
 static void
@@ -115,14 +119,14 @@ test_too_many (void)
 {
   g_autoptr (GString) line = g_string_new ("{\"allow\":[{\"host\":\"a\",\"port\":1}");
   g_autofree char *most = NULL;
-  OwProxyList *list;
+  OwHostList *list;
 
-  for (guint i = 1; i < OW_PROXY_LIST_MAX; i++)
+  for (guint i = 1; i < OW_HOST_LIST_MAX; i++)
     g_string_append (line, ",{\"host\":\"a\",\"port\":1}");
   most = g_strdup_printf ("%s]}", line->str);
   list = parse (most);
   g_assert_nonnull (list);
-  ow_proxy_list_free (list);
+  ow_host_list_free (list);
   g_string_append (line, ",{\"host\":\"a\",\"port\":1}]}");
   g_assert_null (parse (line->str));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: The OpenWorker authors */
 
-#include "ow-proxy-host-private.h"
+#include "wire/ow-host-name.h"
 
 #include <arpa/inet.h>
 #include <string.h>
@@ -64,7 +64,7 @@ is_name (const char *name)
 }
 
 static bool
-parse_address (OwProxyHost *self,
+parse_address (OwHostName *self,
                int          family,
                const char  *text)
 {
@@ -76,11 +76,11 @@ parse_address (OwProxyHost *self,
 }
 
 bool
-ow_proxy_host_parse (OwProxyHost *self,
-                     const char  *text,
-                     size_t       length)
+ow_host_name_parse (OwHostName *self,
+                    const char  *text,
+                    size_t       length)
 {
-  char lower[OW_PROXY_HOST_SIZE];
+  char lower[OW_HOST_NAME_SIZE];
 
   memset (self, 0, sizeof *self);
   if (length >= 2 && text[0] == '[' && text[length - 1] == ']')
@@ -112,8 +112,8 @@ ow_proxy_host_parse (OwProxyHost *self,
 }
 
 unsigned int
-ow_proxy_host_parse_port (const char *text,
-                          size_t      length)
+ow_host_name_parse_port (const char *text,
+                         size_t      length)
 {
   unsigned int port = 0;
 
