@@ -20,6 +20,7 @@ struct _OwConfig
   OwProviderKind    provider;
   OwNetworkProfile  profile;
   GPtrArray        *extra_hosts;  /* (owned) of OwHost */
+  GPtrArray        *credentials;  /* (owned) of OwConfigCredential */
   GPtrArray        *models;       /* (owned) of OwModelSettings */
   GPtrArray        *programs;     /* (owned) of char: whole paths */
   gboolean          any_version;  /* of OpenShell */

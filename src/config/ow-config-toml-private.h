@@ -28,6 +28,9 @@ OwConfigToml      *ow_config_toml_parse     (const char    *text,
                                              guint         *line,
                                              char         **why);
 void               ow_config_toml_free      (OwConfigToml  *self);
+/* A text as C has it: a NUL in it is U+FFFD, which no setting has. (transfer full) */
+char              *ow_config_toml_copy      (const char    *text,
+                                             gsize          length);
 
 /* A text at the top level. @value is (transfer full); @line is set unless absent. */
 OwConfigTomlState  ow_config_toml_get_text  (OwConfigToml  *self,
@@ -104,6 +107,25 @@ gboolean           ow_config_toml_equals_but     (OwConfigToml        *self,
                                                   const char          *key,
                                                   int                  leave,
                                                   int                  other_leave);
+
+/* Where a value is: by its key at the top level, in a table there, or in one of a list of tables. */
+typedef struct {
+  const char *table;  /* NULL: the top level */
+  int         index;  /* in the list; -1: @table is no list */
+  const char *key;
+} OwConfigPlace;
+
+/* Whether both say the same but for what is at these places, and for a table that has nothing
+ * else. */
+gboolean           ow_config_toml_equals_but_at  (OwConfigToml         *self,
+                                                  OwConfigToml         *other,
+                                                  const OwConfigPlace  *places,
+                                                  guint                 n);
+
+/* Whether what is at @place is @value, which is TOML; NULL: nothing is there. */
+gboolean           ow_config_toml_is_at          (OwConfigToml         *self,
+                                                  const OwConfigPlace  *place,
+                                                  const char           *value);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (OwConfigToml, ow_config_toml_free)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: The OpenWorker authors */
 
-#include "ow-config-toml-private.h"
+#include "ow-config-toml-node-private.h"
 
 #include <cstring>
 #include <new>
@@ -26,20 +26,27 @@ text_free (gpointer data)
 
 /* A NUL would end the text for C, and what stands before it pass for the whole: it
  * becomes a character that no setting has. */
-static char *
-copy_text (std::string_view text)
+char *
+ow_config_toml_copy (const char *text,
+                     gsize       length)
 {
-  GString *copy = g_string_sized_new (text.size ());
+  GString *copy = g_string_sized_new (length);
 
-  for (char c : text)
+  for (gsize i = 0; i < length; i++)
     {
-      if (c != '\0')
-        g_string_append_c (copy, c);
+      if (text[i] != '\0')
+        g_string_append_c (copy, text[i]);
       else
         g_string_append (copy, "\uFFFD");
     }
 
   return g_string_free (copy, FALSE);
+}
+
+static char *
+copy_text (std::string_view text)
+{
+  return ow_config_toml_copy (text.data (), text.size ());
 }
 
 /* Where the string that begins at @i ends. */
@@ -130,6 +137,14 @@ void
 ow_config_toml_free (OwConfigToml *self)
 {
   delete self;
+}
+
+const OwConfigTomlNode *
+ow_config_toml_get_root (OwConfigToml *self)
+{
+  const toml::node *root = &self->table;
+
+  return reinterpret_cast<const OwConfigTomlNode *> (root);
 }
 
 /* @node may be null; @line is then left as it is. */
@@ -425,4 +440,68 @@ ow_config_toml_equals_but (OwConfigToml *self,
     return TRUE;
 
   return copy_list (self->table, key, leave) == copy_list (other->table, key, other_leave);
+}
+
+static toml::table *
+find_table (toml::table         &root,
+            const OwConfigPlace &place)
+{
+  if (place.table == nullptr)
+    return &root;
+
+  toml::node *node = root.get (place.table);
+  if (node != nullptr && place.index >= 0)
+    node = node->is_array () ? node->as_array ()->get (static_cast<gsize> (place.index)) : nullptr;
+
+  return node != nullptr ? node->as_table () : nullptr;
+}
+
+static toml::table
+copy_without (const toml::table   &table,
+              const OwConfigPlace *places,
+              guint                n)
+{
+  toml::table copy = table;
+
+  for (guint i = 0; i < n; i++)
+    {
+      toml::table *found = find_table (copy, places[i]);
+
+      if (found != nullptr)
+        found->erase (places[i].key);
+      if (found != nullptr && found->empty () && places[i].table != nullptr && places[i].index < 0)
+        copy.erase (places[i].table);
+    }
+
+  return copy;
+}
+
+gboolean
+ow_config_toml_equals_but_at (OwConfigToml        *self,
+                              OwConfigToml        *other,
+                              const OwConfigPlace *places,
+                              guint                n)
+{
+  return copy_without (self->table, places, n) == copy_without (other->table, places, n);
+}
+
+gboolean
+ow_config_toml_is_at (OwConfigToml        *self,
+                      const OwConfigPlace *place,
+                      const char          *value)
+{
+  const toml::table *table = find_table (self->table, *place);
+  const toml::node *node = table != nullptr ? table->get (place->key) : nullptr;
+
+  if (node == nullptr || value == nullptr)
+    return node == nullptr && value == nullptr;
+
+  g_autofree char *text = g_strconcat ("x = ", value, nullptr);
+  g_autofree char *why = nullptr;
+  guint line;
+  g_autoptr (OwConfigToml) wanted = ow_config_toml_parse (text, strlen (text), &line, &why);
+
+  /* Tables compare by what they have; a value alone has no comparison of its own. */
+  return wanted != nullptr && wanted->table.size () == 1 &&
+         wanted->table == toml::table { { "x", *node } };
 }

@@ -10,6 +10,7 @@
 #include "base/ow-error.h"
 #include "base/ow-file.h"
 #include "base/ow-text.h"
+#include "ow-config-credentials-private.h"
 #include "ow-config-private.h"
 #include "ow-config-toml-private.h"
 
@@ -34,6 +35,7 @@ ow_config_finalize (GObject *object)
   OwConfig *self = OW_CONFIG (object);
 
   g_clear_pointer (&self->extra_hosts, g_ptr_array_unref);
+  g_clear_pointer (&self->credentials, g_ptr_array_unref);
   g_clear_pointer (&self->models, g_ptr_array_unref);
   g_clear_pointer (&self->programs, g_ptr_array_unref);
   g_free (self->cpu);
@@ -52,6 +54,7 @@ static void
 ow_config_init (OwConfig *self)
 {
   self->extra_hosts = g_ptr_array_new_with_free_func ((GDestroyNotify) ow_host_free);
+  self->credentials = ow_config_credentials_new ();
   self->programs = g_ptr_array_new_with_free_func (g_free);
   self->models = g_ptr_array_new_with_free_func ((GDestroyNotify) ow_model_settings_free);
 }
@@ -148,36 +151,6 @@ read_profile (OwConfig      *self,
   return ow_config_fail (path, line, why, error);
 }
 
-static gboolean
-read_hosts (OwConfig      *self,
-            OwConfigToml  *toml,
-            const char    *path,
-            GError       **error)
-{
-  g_autoptr (GPtrArray) texts = NULL;
-  guint line = 0;
-  OwConfigTomlState state = ow_config_toml_get_texts (toml, "sandbox_extra_hosts", &texts, &line);
-
-  if (state == OW_CONFIG_TOML_ABSENT)
-    return TRUE;
-  if (state == OW_CONFIG_TOML_WRONG_TYPE)
-    return ow_config_fail (path, line, "sandbox_extra_hosts is a list of texts, such as "
-                           "[\"example.com\", \"example.org:8443\"]", error);
-
-  for (guint i = 0; i < texts->len; i++)
-    {
-      const OwConfigTomlText *text = g_ptr_array_index (texts, i);
-      g_autoptr (GError) reason = NULL;
-      OwHost *host = ow_host_parse (text->text, &reason);
-
-      if (host == NULL)
-        return ow_config_fail (path, text->line, reason->message, error);
-      g_ptr_array_add (self->extra_hosts, host);
-    }
-
-  return TRUE;
-}
-
 static guint
 count_lines (const char *text,
              gsize       length)
@@ -255,9 +228,13 @@ ow_config_parse (const char  *path,
   g_autoptr (OwConfigToml) toml = parse (path, content, error);
 
   if (toml == NULL || !read_provider (self, toml, path, error) ||
-      !read_profile (self, toml, path, error) || !read_hosts (self, toml, path, error) ||
+      !read_profile (self, toml, path, error) ||
+      !ow_config_hosts_read (ow_config_toml_node_get (ow_config_toml_get_root (toml),
+                                                      "sandbox_extra_hosts"),
+                             "sandbox_extra_hosts", self->extra_hosts, path, error) ||
       !ow_config_openshell_read (self, toml, path, error) ||
       !ow_config_programs_read (self, toml, path, error) ||
+      !ow_config_credentials_read (self, toml, path, error) ||
       !ow_config_models_read (self, toml, path, error))
     return NULL;
 

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#pragma once
+
+#include "config/ow-config.h"
+
+/* The logins of the person's that a sandbox can get a copy of: the four that the program knows
+ * (ssh, gh, aws, kube), and the [[sandbox_credentials]] of config.toml (docs/configuration.md).
+ * Only the settings are here: nothing looks at the files themselves. Plain data, any thread. */
+
+typedef struct {
+  char      *name;           /* (owned) letters, digits, "-", "_", "." */
+  gboolean   enabled;
+  char      *path;           /* (owned) below the home, without "~/": a file or a folder */
+  GPtrArray *hosts;          /* (owned) of OwHost: what it is good for; kube's are in its file */
+  GPtrArray *private_hosts;  /* (owned) of OwHost: private addresses the person agreed to */
+  gboolean   built_in;
+} OwConfigCredential;
+
+OwConfigCredential *ow_config_credential_new  (void);
+void                ow_config_credential_free (OwConfigCredential *credential);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (OwConfigCredential, ow_config_credential_free)
+
+/* Borrowed array of OwConfigCredential: first the built-in ones, which are off where the file
+ * says nothing, then the file's own in its order. */
+GPtrArray                *ow_config_get_credentials (OwConfig *self);
+const OwConfigCredential *ow_config_find_credential (OwConfig *self, const char *name);
+/* Whether a private address at that port was agreed to for @credential. */
+gboolean                  ow_config_credential_allows (const OwConfigCredential *credential,
+                                                       const char *host, guint16 port);
