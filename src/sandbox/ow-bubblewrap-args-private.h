@@ -3,20 +3,14 @@
 
 #pragma once
 
-#include "sandbox/ow-sandbox-plan.h"
+#include "ow-wall-view-private.h"
 
 /* The argument vectors of the bubblewrap wall, from data alone: nothing here looks at
  * the machine or opens anything. Any thread. */
 
 #define OW_BUBBLEWRAP_PROGRAM "/usr/bin/bwrap"
-#define OW_BUBBLEWRAP_RUNNER  "/opt/openworker/openworker-runner"
-#define OW_BUBBLEWRAP_RUN     "/run/ow"
-
-/* A top-level name such as /bin: a link (@target) or a directory of its own (NULL). */
-typedef struct {
-  const char *name;
-  const char *target;
-} OwBubblewrapLink;
+#define OW_BUBBLEWRAP_RUNNER  OW_WALL_RUNNER
+#define OW_BUBBLEWRAP_RUN     OW_WALL_RUN
 
 /* Numbers that descriptors have in bwrap. -1 in the folder part: a trial without a plan. */
 typedef struct {
@@ -41,7 +35,7 @@ typedef struct {
   uid_t                   uid;    /* who the inside runs as */
   const char             *user;   /* that account's name */
   gboolean                disable_userns;
-  const OwBubblewrapLink *links;
+  const OwWallLink *links;
   guint                   n_links;
   OwBubblewrapFds         fds;
 } OwBubblewrapArgs;

@@ -10,26 +10,6 @@
 #define LEASE      "600"
 #define LOCAL      "localhost,127.0.0.1,::1"
 
-/* Of /etc only what programs need to start, to know names and to check certificates.
- * Named one by one: /etc/ssl and /etc/pki hold private keys too, which an inside that
- * is uid 0 could read. */
-static const char * const etc_files[] = {
-  "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives",
-  "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ca-certificates", "/etc/ca-certificates.conf",
-  "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted", "/etc/crypto-policies",
-  "/etc/localtime", "/etc/timezone", "/etc/protocols", "/etc/services", "/etc/mime.types",
-  "/etc/magic", "/etc/debian_version", "/etc/os-release", "/etc/bash.bashrc", "/etc/profile",
-  "/etc/inputrc", "/etc/fonts", "/etc/perl", "/etc/python3",
-  /* Without these a program that /usr holds says that it is not set up. */
-  "/etc/manpath.config", "/etc/groff", "/etc/shells", "/etc/login.defs", "/etc/host.conf",
-  "/etc/gai.conf", "/etc/networks", "/etc/rpc", "/etc/ethertypes", "/etc/terminfo",
-  "/etc/locale.alias", "/etc/mailcap", "/etc/lsb-release", "/etc/redhat-release",
-  "/etc/ImageMagick-6", "/etc/xml",
-  "/etc/sgml", "/etc/dpkg", "/etc/chromium.d", "/etc/ghostscript", "/etc/texmf", "/etc/vulkan",
-  "/etc/OpenCL", "/etc/maven/m2.conf", "/etc/java", "/etc/java-8-openjdk",
-  "/etc/java-11-openjdk", "/etc/java-17-openjdk", "/etc/java-21-openjdk", "/etc/java-25-openjdk",
-};
-
 static void
 add (GPtrArray  *out,
      const char *first,
@@ -95,103 +75,92 @@ add_environment (GPtrArray              *out,
   add (out, "--setenv", "NO_PROXY", LOCAL, "--setenv", "no_proxy", LOCAL, NULL);
 }
 
-static void
-add_system (GPtrArray              *out,
-            const OwBubblewrapArgs *args)
-{
-  add (out, "--ro-bind", "/usr", "/usr", NULL);
-  for (guint i = 0; i < args->n_links; i++)
-    {
-      const OwBubblewrapLink *link = &args->links[i];
-
-      if (link->target != NULL)
-        add (out, "--symlink", link->target, link->name, NULL);
-      else
-        add (out, "--ro-bind", link->name, link->name, NULL);
-    }
-  add (out, "--perms", "0755", "--dir", "/etc", NULL);
-  for (gsize i = 0; i < G_N_ELEMENTS (etc_files); i++)
-    add (out, "--ro-bind-try", etc_files[i], etc_files[i], NULL);
-  add (out, "--perms", "0444", NULL);
-  add_fd (out, "--file", args->fds.passwd, "/etc/passwd");
-  add (out, "--perms", "0444", NULL);
-  add_fd (out, "--file", args->fds.group, "/etc/group");
-  add (out, "--perms", "0444", NULL);
-  add_fd (out, "--file", args->fds.nsswitch, "/etc/nsswitch.conf");
-  add (out, "--perms", "0444", NULL);
-  add_fd (out, "--file", args->fds.hosts, "/etc/hosts");
-  add (out, "--perms", "0444", NULL);
-  add_fd (out, "--file", args->fds.resolv, "/etc/resolv.conf");
-  add (out, "--proc", "/proc", "--dev", "/dev",
-       "--perms", "1777", "--tmpfs", "/tmp",
-       "--perms", "0755", "--dir", "/var",
-       "--perms", "1777", "--tmpfs", "/var/tmp",
-       "--perms", "0755", "--tmpfs", "/run", NULL);
-}
-
+/* The descriptor of what the plan hands in at @place, or of a file of the sandbox's own. */
 static int
-compare_by_path (gconstpointer a,
-                 gconstpointer b,
-                 gpointer      user_data)
+find_fd (const OwBubblewrapArgs *args,
+         const OwWallPlace      *place)
 {
-  GPtrArray *folders = user_data;
-  const OwFolder *first = g_ptr_array_index (folders, *(const guint *) a);
-  const OwFolder *second = g_ptr_array_index (folders, *(const guint *) b);
+  const OwBubblewrapFds *fds = &args->fds;
 
-  return strcmp (first->path, second->path);
-}
-
-/* A parent's path is the beginning of its child's, so this order mounts parents first
- * and a folder inside another keeps its own mode whichever was named first. */
-static void
-add_folders (GPtrArray              *out,
-             const OwBubblewrapArgs *args)
-{
-  GPtrArray *folders = args->plan->folders;
-  g_autofree guint *order = g_new (guint, folders->len);
-
-  for (guint i = 0; i < folders->len; i++)
-    order[i] = i;
-  g_qsort_with_data (order, (gint) folders->len, sizeof *order, compare_by_path, folders);
-  for (guint i = 0; i < folders->len; i++)
+  switch ((int) place->rule)
     {
-      const OwFolder *folder = g_ptr_array_index (folders, order[i]);
-
-      add_fd (out, folder->read_only ? "--ro-bind-fd" : "--bind-fd", args->fds.folders[order[i]],
-              folder->path);
+    case OW_WALL_RULE_SOCKETS:
+      return fds->run_dir;
+    case OW_WALL_RULE_PROGRAM:
+      return fds->programs[place->index];
+    case OW_WALL_RULE_FOLDER:
+      return fds->folders[place->index];
+    case OW_WALL_RULE_HOME:
+      return fds->home;
+    case OW_WALL_RULE_UNDO:
+      return fds->undo;
+    case OW_WALL_RULE_RUNNER:
+      return fds->runner;
+    default:
+      break;
     }
+  return strcmp (place->path, "/etc/passwd") == 0 ? fds->passwd
+         : strcmp (place->path, "/etc/group") == 0 ? fds->group
+         : strcmp (place->path, "/etc/nsswitch.conf") == 0 ? fds->nsswitch
+         : strcmp (place->path, "/etc/hosts") == 0 ? fds->hosts
+         : fds->resolv;
 }
 
-static guint
-plan_programs (const OwSandboxPlan *plan)
+static void
+add_place (GPtrArray              *out,
+           const OwBubblewrapArgs *args,
+           const OwWallPlace      *place)
 {
-  return plan->programs != NULL ? plan->programs->len : 0;
+  switch (place->kind)
+    {
+    case OW_WALL_BIND:
+      add (out, "--ro-bind", place->path, place->path, NULL);
+      break;
+    case OW_WALL_BIND_TRY:
+      add (out, "--ro-bind-try", place->path, place->path, NULL);
+      break;
+    case OW_WALL_LINK:
+      add (out, "--symlink", place->detail, place->path, NULL);
+      break;
+    case OW_WALL_DIR:
+      add (out, "--perms", place->detail, "--dir", place->path, NULL);
+      break;
+    case OW_WALL_EMPTY:
+      add (out, "--perms", place->detail, "--tmpfs", place->path, NULL);
+      break;
+    case OW_WALL_FILE:
+      add (out, "--perms", "0444", NULL);
+      add_fd (out, "--file", find_fd (args, place), place->path);
+      break;
+    case OW_WALL_PROC:
+      add (out, "--proc", place->path, NULL);
+      break;
+    case OW_WALL_DEV:
+      add (out, "--dev", place->path, NULL);
+      break;
+    case OW_WALL_HANDED:
+      add_fd (out, place->read_only ? "--ro-bind-fd" : "--bind-fd", find_fd (args, place),
+              place->path);
+      break;
+    case OW_WALL_WAY:
+    case OW_WALL_IMAGE:
+    default:
+      break;
+    }
 }
 
 char **
 ow_bubblewrap_args_options (const OwBubblewrapArgs *args)
 {
   GPtrArray *out = g_ptr_array_new ();
+  g_autoptr (GArray) view = ow_wall_view_bubblewrap (args->plan, args->links, args->n_links);
 
   add_namespaces (out, args);
   add_environment (out, args);
-  add_system (out, args);
+  for (guint i = 0; i < view->len; i++)
+    add_place (out, args, &g_array_index (view, OwWallPlace, i));
   if (args->plan != NULL)
-    {
-      const OwFolder *first = g_ptr_array_index (args->plan->folders, 0);
-
-      add_fd (out, "--bind-fd", args->fds.run_dir, OW_BUBBLEWRAP_RUN);
-      /* Before the folders: a session's own folder is never covered. */
-      for (guint i = 0; plan_programs (args->plan) > i; i++)
-        add_fd (out, "--ro-bind-fd", args->fds.programs[i],
-                ((const OwFolder *) args->plan->programs->pdata[i])->path);
-      add_folders (out, args);
-      add_fd (out, "--bind-fd", args->fds.home, args->plan->home);
-      if (args->plan->undo != NULL)
-        add_fd (out, "--bind-fd", args->fds.undo, args->plan->undo);
-      add_fd (out, "--ro-bind-fd", args->fds.runner, OW_BUBBLEWRAP_RUNNER);
-      add (out, "--chdir", first->path, NULL);
-    }
+    add (out, "--chdir", ((const OwFolder *) args->plan->folders->pdata[0])->path, NULL);
   /* To the kernel uid 0 inside is uid 0 outside where no capability is asked for, and
    * that is how /proc/sys is guarded: only a read-only mount keeps it shut then. */
   if (args->uid == 0)
@@ -216,6 +185,7 @@ add_serve (GPtrArray              *out,
            const OwBubblewrapArgs *args)
 {
   const OwSandboxPlan *plan = args->plan;
+  g_autoptr (GArray) view = ow_wall_view_bubblewrap (plan, args->links, args->n_links);
 
   add (out, OW_BUBBLEWRAP_RUNNER, "serve", "--socket", OW_BUBBLEWRAP_RUN "/runner.sock", NULL);
   for (guint i = 0; i < plan->folders->len; i++)
@@ -224,27 +194,19 @@ add_serve (GPtrArray              *out,
 
       add (out, folder->read_only ? "--folder-ro" : "--folder", folder->path, NULL);
     }
-  /* The names of what is mounted may be seen everywhere, as "ls /" does: there is nothing
-   * here but what the arguments above put there. */
-  add (out, "--landlock", "--landlock-list", "/", NULL);
-  add (out, "--landlock-ro", "/usr", "--landlock-ro", "/etc", "--landlock-ro", "/proc",
-       "--landlock-ro", "/opt/openworker", NULL);
-  for (guint i = 0; i < args->n_links; i++)
-    add (out, "--landlock-ro", args->links[i].name, NULL);
-  for (guint i = 0; i < plan->folders->len; i++)
+  add (out, "--landlock", NULL);
+  for (guint i = 0; i < view->len; i++)
     {
-      const OwFolder *folder = g_ptr_array_index (plan->folders, i);
+      const OwWallPlace *place = &g_array_index (view, OwWallPlace, i);
+      const char *option = ow_wall_place_landlock (place);
 
-      add (out, folder->read_only ? "--landlock-ro" : "--landlock-rw", folder->path, NULL);
+      if (option != NULL && place->rule != OW_WALL_RULE_UNDO)
+        add (out, option, place->path, NULL);
     }
-  add (out, "--landlock-rw", plan->home, "--landlock-rw", "/tmp", "--landlock-rw", "/var/tmp",
-       "--landlock-rw", "/dev", "--landlock-own", OW_BUBBLEWRAP_RUN,
-       "--proxy-socket", OW_BUBBLEWRAP_RUN "/proxy.sock", "--proxy-port", PROXY_PORT,
+  add (out, "--proxy-socket", OW_BUBBLEWRAP_RUN "/proxy.sock", "--proxy-port", PROXY_PORT,
        "--lease", LEASE, NULL);
   if (plan->undo != NULL)
     add (out, "--undo", plan->undo, NULL);
-  for (guint i = 0; i < plan_programs (plan); i++)
-    add (out, "--landlock-ro", ((const OwFolder *) plan->programs->pdata[i])->path, NULL);
   for (guint i = 0; plan->bins != NULL && i < plan->bins->len; i++)
     add (out, "--path", g_ptr_array_index (plan->bins, i), NULL);
 }

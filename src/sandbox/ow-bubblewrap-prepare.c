@@ -24,28 +24,6 @@ get_user_name (uid_t uid)
   return g_strdup (ow_bubblewrap_args_user (found->pw_name));
 }
 
-/* The system's top-level names, as they are on this machine: links on a merged /usr. */
-static guint
-read_links (OwBubblewrapLink *links,
-            char            **targets)
-{
-  static const char * const names[] = { "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32" };
-  guint n = 0;
-
-  for (gsize i = 0; i < G_N_ELEMENTS (names); i++)
-    {
-      struct stat st;
-
-      if (lstat (names[i], &st) != 0 || !(S_ISLNK (st.st_mode) || S_ISDIR (st.st_mode)))
-        continue;
-      targets[n] = S_ISLNK (st.st_mode) ? g_file_read_link (names[i], NULL) : NULL;
-      links[n].name = names[i];
-      links[n].target = targets[n];
-      n++;
-    }
-  return n;
-}
-
 static int
 hand_text (OwBubblewrapLaunch *launch,
            const char         *text,
@@ -149,14 +127,14 @@ ow_bubblewrap_prepare (const char          *program,
   g_autoptr (OwBubblewrapLaunch) launch = ow_bubblewrap_launch_new (uid, gid);
   g_autoptr (GBytes) packed = NULL;
   g_auto (GStrv) options = NULL;
-  g_auto (GStrv) targets = g_new0 (char *, 8);
-  OwBubblewrapLink links[8] = { 0 };
+  g_auto (GStrv) targets = g_new0 (char *, OW_WALL_LINKS);
+  OwWallLink links[OW_WALL_LINKS] = { 0 };
   OwBubblewrapArgs args = {
     .program = program, .plan = serve ? plan : NULL, .uid = uid, .user = user,
     .disable_userns = disable_userns, .links = links,
   };
 
-  args.n_links = read_links (links, targets);
+  args.n_links = ow_wall_view_read_links (links, targets);
   if (!hand_system (launch, &args, gid, error) ||
       (serve && !hand_plan (launch, &args, folder_fds, program_fds, error)))
     return NULL;

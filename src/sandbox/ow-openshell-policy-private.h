@@ -3,16 +3,12 @@
 
 #pragma once
 
+#include "ow-wall-view-private.h"
 #include "sandbox/ow-sandbox-plan.h"
 
 /* Where the runner's file is inside, and the folder that holds nothing else. */
-#define OW_OPENSHELL_RUNNER_DIR "/opt/openworker"
-#define OW_OPENSHELL_RUNNER     OW_OPENSHELL_RUNNER_DIR "/openworker-runner"
-
-/* What every sandbox may read, and write, besides its own folders; NULL at the end. Source:
- * docs/openshell-contract.md, "The policy". */
-extern const char * const ow_openshell_policy_read_only[];
-extern const char * const ow_openshell_policy_read_write[];
+#define OW_OPENSHELL_RUNNER_DIR OW_WALL_RUNNER_DIR
+#define OW_OPENSHELL_RUNNER     OW_WALL_RUNNER
 
 /* The policy of one sandbox, YAML of version 1, for `openshell sandbox create --policy`
  * (docs/openshell-contract.md, "The policy"): folders of @plan, its private home, its account,

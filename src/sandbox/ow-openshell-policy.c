@@ -10,6 +10,7 @@
 #include "base/ow-text.h"
 #include "openshell/ow-openshell-names.h"
 #include "ow-mount-table-private.h"
+#include "ow-wall-view-private.h"
 
 #define VERSION  "1"
 #define RULE_KEY "openworker"
@@ -19,15 +20,6 @@
 
 #define CHOOSE   "Choose another folder, or give --provider bubblewrap."
 #define PROVIDER "Give --provider bubblewrap."
-
-const char * const ow_openshell_policy_read_only[] = {
-  "/usr", "/lib", "/etc", "/proc", "/dev/urandom", "/var/log", "/sandbox",
-  OW_OPENSHELL_RUNNER_DIR, NULL,
-};
-
-const char * const ow_openshell_policy_read_write[] = {
-  "/tmp", "/dev/null", "/dev/pts", NULL,
-};
 
 /* OpenShell's own places: nothing can be mounted over, in or around them. */
 static const char * const reserved[] = {
@@ -271,44 +263,28 @@ collect_paths (const OwSandboxPlan *plan,
                GPtrArray           *read_write,
                GError             **error)
 {
-  for (guint i = 0; ow_openshell_policy_read_only[i] != NULL; i++)
-    add_path (read_only, ow_openshell_policy_read_only[i]);
-  for (guint i = 0; ow_openshell_policy_read_write[i] != NULL; i++)
-    add_path (read_write, ow_openshell_policy_read_write[i]);
-  if (!ow_openshell_policy_check_path (plan->home, error))
-    return FALSE;
-  add_path (read_write, plan->home);
-  if (plan->undo != NULL)
-    {
-      if (!ow_openshell_policy_check_path (plan->undo, error))
-        return FALSE;
-      add_path (read_write, plan->undo);
-    }
-  for (guint i = 0; plan->programs != NULL && i < plan->programs->len; i++)
-    {
-      const OwFolder *folder = g_ptr_array_index (plan->programs, i);
+  g_autoptr (GArray) view = ow_wall_view_openshell (plan);
+  guint n_folders = 0;
 
-      if (!ow_openshell_policy_check_path (folder->path, error))
-        return FALSE;
-      add_path (read_only, folder->path);
-    }
-  for (guint i = 0; i < plan->folders->len; i++)
+  for (guint i = 0; i < view->len; i++)
     {
-      const OwFolder *folder = g_ptr_array_index (plan->folders, i);
+      const OwWallPlace *place = &g_array_index (view, OwWallPlace, i);
 
-      if (!ow_openshell_policy_check_path (folder->path, error))
+      if (place->kind == OW_WALL_HANDED && place->rule != OW_WALL_RULE_RUNNER &&
+          !ow_openshell_policy_check_path (place->path, error))
         return FALSE;
-      add_path (folder->read_only ? read_only : read_write, folder->path);
+      n_folders += place->rule == OW_WALL_RULE_FOLDER;
+      if (place->rights == OW_WALL_READ)
+        add_path (read_only, place->path);
+      else if (place->rights != OW_WALL_NOTHING)
+        add_path (read_write, place->path);
     }
   if (read_only->len + read_write->len <= OW_OPENSHELL_POLICY_PATHS)
     return TRUE;
   ow_error_setf (error, OW_ERROR_REFUSED, "Give fewer folders, or one that holds them.",
                  "The session cannot be started: it has %u folders, and a sandbox of OpenShell "
-                 "takes %u", plan->folders->len,
-                 OW_OPENSHELL_POLICY_PATHS -
-                 g_strv_length ((char **) ow_openshell_policy_read_only) -
-                 g_strv_length ((char **) ow_openshell_policy_read_write) - 1 -
-                 (plan->undo != NULL) - (plan->programs != NULL ? plan->programs->len : 0));
+                 "takes %u", n_folders,
+                 OW_OPENSHELL_POLICY_PATHS - (read_only->len + read_write->len - n_folders));
   return FALSE;
 }
 

@@ -38,6 +38,7 @@ char **
 ow_openshell_words_command (const OwSandboxPlan *plan)
 {
   g_autoptr (GStrvBuilder) command = g_strv_builder_new ();
+  g_autoptr (GArray) view = ow_wall_view_openshell (plan);
 
   g_strv_builder_add_many (command, OW_OPENSHELL_RUNNER, "serve", "--socket", OW_OPENSHELL_SOCKET,
                            "--home", plan->home, "--lease", LEASE, NULL);
@@ -50,23 +51,16 @@ ow_openshell_words_command (const OwSandboxPlan *plan)
     }
   /* No names to be listed besides: OpenShell's own rules have none. */
   g_strv_builder_add_many (command, "--landlock", NULL);
-  for (guint i = 0; ow_openshell_policy_read_only[i] != NULL; i++)
-    g_strv_builder_add_many (command, "--landlock-ro", ow_openshell_policy_read_only[i], NULL);
-  for (guint i = 0; ow_openshell_policy_read_write[i] != NULL; i++)
-    g_strv_builder_add_many (command, "--landlock-rw", ow_openshell_policy_read_write[i], NULL);
-  g_strv_builder_add_many (command, "--landlock-rw", plan->home, NULL);
-  for (guint i = 0; i < plan->folders->len; i++)
+  for (guint i = 0; i < view->len; i++)
     {
-      const OwFolder *folder = g_ptr_array_index (plan->folders, i);
+      const OwWallPlace *place = &g_array_index (view, OwWallPlace, i);
+      const char *option = ow_wall_place_landlock (place);
 
-      g_strv_builder_add_many (command, folder->read_only ? "--landlock-ro" : "--landlock-rw",
-                               folder->path, NULL);
+      if (option != NULL && place->rule != OW_WALL_RULE_UNDO)
+        g_strv_builder_add_many (command, option, place->path, NULL);
     }
   if (plan->undo != NULL)
     g_strv_builder_add_many (command, "--undo", plan->undo, NULL);
-  for (guint i = 0; plan->programs != NULL && i < plan->programs->len; i++)
-    g_strv_builder_add_many (command, "--landlock-ro",
-                             ((const OwFolder *) plan->programs->pdata[i])->path, NULL);
   for (guint i = 0; plan->bins != NULL && i < plan->bins->len; i++)
     g_strv_builder_add_many (command, "--path", g_ptr_array_index (plan->bins, i), NULL);
   return g_strv_builder_end (command);
@@ -86,32 +80,18 @@ ow_openshell_words_mounts (const OwSandboxPlan *plan,
                            GError             **error)
 {
   g_autoptr (GArray) mounts = g_array_new (FALSE, TRUE, sizeof (OwOpenshellMount));
-  OwOpenshellMount home = { .source = plan->home, .target = plan->home };
-  OwOpenshellMount undo = { .source = plan->undo, .target = plan->undo };
-  OwOpenshellMount runner = { .source = plan->runner, .target = OW_OPENSHELL_RUNNER,
-                              .read_only = TRUE };
+  g_autoptr (GArray) view = ow_wall_view_openshell (plan);
   g_autoptr (GError) reason = NULL;
   char *json;
 
-  for (guint i = 0; i < plan->folders->len; i++)
+  for (guint i = 0; i < view->len; i++)
     {
-      const OwFolder *folder = g_ptr_array_index (plan->folders, i);
-      OwOpenshellMount mount = { .source = folder->path, .target = folder->path,
-                                 .read_only = folder->read_only };
+      const OwWallPlace *place = &g_array_index (view, OwWallPlace, i);
+      OwOpenshellMount mount = { .source = place->detail, .target = place->path,
+                                 .read_only = place->read_only };
 
-      g_array_append_val (mounts, mount);
-    }
-  g_array_append_val (mounts, home);
-  if (plan->undo != NULL)
-    g_array_append_val (mounts, undo);
-  g_array_append_val (mounts, runner);
-  for (guint i = 0; plan->programs != NULL && i < plan->programs->len; i++)
-    {
-      const OwFolder *folder = g_ptr_array_index (plan->programs, i);
-      OwOpenshellMount mount = { .source = folder->path, .target = folder->path,
-                                 .read_only = TRUE };
-
-      g_array_append_val (mounts, mount);
+      if (place->kind == OW_WALL_HANDED)
+        g_array_append_val (mounts, mount);
     }
   /* A folder in a folder comes behind it, or it would be covered. */
   g_array_sort (mounts, compare_mounts);

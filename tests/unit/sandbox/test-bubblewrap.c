@@ -11,7 +11,7 @@
 #include "ow-direct-provider-private.h"
 #include "ow-landlock-check-private.h"
 
-static const OwBubblewrapLink links[] = {
+static const OwWallLink links[] = {
   { "/bin", "usr/bin" }, { "/lib64", "usr/lib64" }, { "/libx32", NULL },
 };
 
@@ -157,13 +157,14 @@ test_argv (void)
                    "/usr/bin/bwrap|--args|20|--|/opt/openworker/openworker-runner|serve|"
                    "--socket|/run/ow/runner.sock|--folder|/srv/b/inner|--folder-ro|/srv/b|"
                    "--folder|/srv/a\n\"x\" y|--landlock|--landlock-list|/|"
-                   "--landlock-ro|/usr|--landlock-ro|/etc|"
-                   "--landlock-ro|/proc|--landlock-ro|/opt/openworker|--landlock-ro|/bin|"
-                   "--landlock-ro|/lib64|--landlock-ro|/libx32|--landlock-rw|/srv/b/inner|"
-                   "--landlock-ro|/srv/b|--landlock-rw|/srv/a\n\"x\" y|"
+                   "--landlock-ro|/usr|--landlock-ro|/bin|--landlock-ro|/lib64|"
+                   "--landlock-ro|/libx32|--landlock-ro|/etc|--landlock-ro|/proc|"
+                   "--landlock-rw|/dev|--landlock-rw|/tmp|--landlock-rw|/var/tmp|"
+                   "--landlock-own|/run/ow|--landlock-rw|/srv/a\n\"x\" y|"
+                   "--landlock-ro|/srv/b|--landlock-rw|/srv/b/inner|"
                    "--landlock-rw|/home/ann/.config/coworker/sandbox-runtime/0123456789ab|"
-                   "--landlock-rw|/tmp|--landlock-rw|/var/tmp|--landlock-rw|/dev|"
-                   "--landlock-own|/run/ow|--proxy-socket|/run/ow/proxy.sock|--proxy-port|3128|"
+                   "--landlock-ro|/opt/openworker|--proxy-socket|/run/ow/proxy.sock|"
+                   "--proxy-port|3128|"
                    "--lease|600|--undo|/home/ann/.local/share/coworker/sessions/s/undo");
 }
 

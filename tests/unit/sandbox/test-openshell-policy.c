@@ -180,14 +180,14 @@ static const char snapshot[] =
   "  - \"/dev/urandom\"\n"
   "  - \"/var/log\"\n"
   "  - \"/sandbox\"\n"
-  "  - \"/opt/openworker\"\n"
   "  - \"/srv/work/doc\"\n"
+  "  - \"/opt/openworker\"\n"
   "  read_write:\n"
   "  - \"/tmp\"\n"
   "  - \"/dev/null\"\n"
   "  - \"/dev/pts\"\n"
-  "  - \"/home/nina/.config/coworker/sandbox-runtime/0123456789ab\"\n"
   "  - \"/srv/work\"\n"
+  "  - \"/home/nina/.config/coworker/sandbox-runtime/0123456789ab\"\n"
   "landlock:\n"
   "  compatibility: hard_requirement\n"
   "process:\n"
@@ -257,9 +257,9 @@ test_names (void)
     {
       g_autoptr (TestPlan) plan = plan_new ();
       g_autofree char *text = NULL;
-      g_autofree char *expected = g_strdup_printf ("/filesystem_policy/read_write/4=%s (text)",
+      g_autofree char *expected = g_strdup_printf ("/filesystem_policy/read_write/3=%s (text)",
                                                    names[i]);
-      g_autofree char *second = g_strdup_printf ("/filesystem_policy/read_only/8=%s/ro (text)",
+      g_autofree char *second = g_strdup_printf ("/filesystem_policy/read_only/7=%s/ro (text)",
                                                  names[i]);
       g_autofree char *inner = g_strdup_printf ("%s/ro", names[i]);
       g_autoptr (GPtrArray) lines = NULL;
