@@ -73,6 +73,13 @@ add_environment (GPtrArray              *out,
   /* The loopback of the inside is its own: a server that a command starts there is not
    * a matter for the proxy. */
   add (out, "--setenv", "NO_PROXY", LOCAL, "--setenv", "no_proxy", LOCAL, NULL);
+  for (guint i = 0; args->plan != NULL && args->plan->environment != NULL &&
+       args->plan->environment[i] != NULL; i++)
+    {
+      g_auto (GStrv) pair = g_strsplit (args->plan->environment[i], "=", 2);
+
+      add (out, "--setenv", pair[0], pair[1], NULL);
+    }
 }
 
 /* The descriptor of what the plan hands in at @place, or of a file of the sandbox's own. */
@@ -207,6 +214,8 @@ add_serve (GPtrArray              *out,
        "--lease", LEASE, NULL);
   if (plan->undo != NULL)
     add (out, "--undo", plan->undo, NULL);
+  if (plan->wrappers != NULL)
+    add (out, "--path", plan->wrappers, NULL);
   for (guint i = 0; plan->bins != NULL && i < plan->bins->len; i++)
     add (out, "--path", g_ptr_array_index (plan->bins, i), NULL);
 }

@@ -61,6 +61,8 @@ ow_openshell_words_command (const OwSandboxPlan *plan)
     }
   if (plan->undo != NULL)
     g_strv_builder_add_many (command, "--undo", plan->undo, NULL);
+  if (plan->wrappers != NULL)
+    g_strv_builder_add_many (command, "--path", plan->wrappers, NULL);
   for (guint i = 0; plan->bins != NULL && i < plan->bins->len; i++)
     g_strv_builder_add_many (command, "--path", g_ptr_array_index (plan->bins, i), NULL);
   return g_strv_builder_end (command);
@@ -191,6 +193,7 @@ ow_openshell_words_new (const OwSandboxPlan    *plan,
   words->spec.policy_file = words->policy;
   words->spec.driver_config = words->mounts;
   words->spec.labels = (const char * const *) words->labels;
+  words->spec.environment = (const char * const *) plan->environment;
   words->spec.cpu = words->cpu;
   words->spec.memory = words->memory;
   words->spec.command = (const char * const *) words->command;

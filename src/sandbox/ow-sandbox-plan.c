@@ -231,6 +231,9 @@ ow_sandbox_plan_free (OwSandboxPlan *plan)
   g_free (plan->undo);
   g_clear_pointer (&plan->programs, g_ptr_array_unref);
   g_clear_pointer (&plan->bins, g_ptr_array_unref);
+  g_clear_pointer (&plan->credentials, g_ptr_array_unref);
+  g_strfreev (plan->environment);
+  g_free (plan->wrappers);
   g_free (plan->run_dir);
   g_free (plan->runner);
   g_free (plan->proxy);

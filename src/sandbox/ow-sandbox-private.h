@@ -47,6 +47,8 @@ struct _OwSandbox
   guint              n_calls;     /* that run */
   char              *only;        /* (owned) (nullable) id of the call that all others wait for */
   char              *notice;      /* (owned) (nullable) */
+  gboolean           shares;      /* copies of logins, and git's settings, come inside */
+  OwConfig          *settings;    /* (owned) (nullable) of the plan that is being made */
 };
 
 /* Borrowed; NULL unless started. For the proof of the wall. */

@@ -9,6 +9,7 @@
 #include "base/ow-paths.h"
 #include "base/ow-source.h"
 #include "base/ow-state.h"
+#include "config/ow-config-credentials.h"
 #include "config/ow-config-programs.h"
 #include "ow-decision-private.h"
 #include "ow-mount-proof-private.h"
@@ -341,6 +342,44 @@ copy_hosts (GPtrArray *hosts)
   return copy;
 }
 
+/* Sentences of several steps, one text. @more is moved in. */
+static void
+ow_sandbox_add_notice (OwSandbox *self,
+                       char      *more)
+{
+  g_autofree char *old = g_steal_pointer (&self->notice);
+  g_autofree char *taken = more;
+
+  if (old != NULL && taken != NULL)
+    self->notice = g_strconcat (old, " ", taken, NULL);
+  else
+    self->notice = old != NULL ? g_steal_pointer (&old) : g_steal_pointer (&taken);
+}
+
+static void
+ow_sandbox_start_wall (OwSandbox *self)
+{
+  ow_state_reach ("wall-starting");
+  ow_sandbox_provider_start_async (self->provider, self->plan, self->cancellable,
+                                   ow_sandbox_raised, g_object_ref (self));
+}
+
+static void
+ow_sandbox_took_credentials (GObject      *source,
+                             GAsyncResult *result,
+                             gpointer      user_data)
+{
+  g_autoptr (OwSandbox) self = user_data;
+  g_autofree char *notice = NULL;
+  GError *error = NULL;
+
+  ow_sandbox_plan_take_credentials_finish (self->plan, result, &notice, &error);
+  if (!ow_sandbox_go_on (self, error))
+    return;
+  ow_sandbox_add_notice (self, g_steal_pointer (&notice));
+  ow_sandbox_start_wall (self);
+}
+
 /* @programs: (nullable) of OwPrograms. */
 static void
 ow_sandbox_raise (OwSandbox *self,
@@ -356,9 +395,13 @@ ow_sandbox_raise (OwSandbox *self,
   ow_sandbox_note_read_only (self);
   if (programs != NULL && self->notice == NULL)
     self->notice = ow_sandbox_plan_take_programs (self->plan, programs);
-  ow_state_reach ("wall-starting");
-  ow_sandbox_provider_start_async (self->provider, self->plan, self->cancellable,
-                                   ow_sandbox_raised, g_object_ref (self));
+  if (self->shares && self->settings != NULL)
+    ow_sandbox_plan_take_credentials_async (self->plan,
+                                            ow_config_get_credentials (self->settings),
+                                            self->cancellable, ow_sandbox_took_credentials,
+                                            g_object_ref (self));
+  else
+    ow_sandbox_start_wall (self);
 }
 
 static void
@@ -384,6 +427,7 @@ ow_sandbox_look_for_programs (OwSandbox *self)
 
   if (!ow_sandbox_go_on (self, error))
     return;
+  g_set_object (&self->settings, config);
   if (ow_config_get_programs (config)->len == 0)
     ow_sandbox_raise (self, NULL);
   else
@@ -554,6 +598,24 @@ ow_sandbox_get_bins (OwSandbox *self)
          ? self->plan->bins : NULL;
 }
 
+GPtrArray *
+ow_sandbox_get_credentials (OwSandbox *self)
+{
+  return self->plan != NULL ? self->plan->credentials : NULL;
+}
+
+GPtrArray *
+ow_sandbox_get_hosts (OwSandbox *self)
+{
+  return self->plan != NULL ? self->plan->hosts : NULL;
+}
+
+void
+ow_sandbox_share_credentials (OwSandbox *self)
+{
+  self->shares = TRUE;
+}
+
 const char *
 ow_sandbox_get_id (OwSandbox *self)
 {
@@ -668,6 +730,7 @@ ow_sandbox_finalize (GObject *object)
   g_clear_error (&self->unproven);
   g_clear_error (&self->unverified);
   g_object_unref (self->cancellable);
+  g_clear_object (&self->settings);
   g_free (self->session);
   g_free (self->notice);
   g_free (self->only);

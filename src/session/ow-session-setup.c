@@ -91,6 +91,7 @@ ow_session_setup_sandbox (const char             *id,
                           GError                **error)
 {
   g_autoptr (OwSandboxProvider) provider = NULL;
+  OwSandbox *sandbox;
   GPtrArray *opened;
   GPtrArray *allowed;
 
@@ -102,5 +103,7 @@ ow_session_setup_sandbox (const char             *id,
     return NULL;
   allowed = ow_network_profile_hosts (options->profile, options->extra_hosts);
   *hosts = hosts_to_json (allowed);
-  return ow_sandbox_new (provider, id, opened, allowed);
+  sandbox = ow_sandbox_new (provider, id, opened, allowed);
+  ow_sandbox_share_credentials (sandbox);
+  return sandbox;
 }

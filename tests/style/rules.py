@@ -21,7 +21,7 @@ INCLUDE_USERS = {
     r"^<nettle/": ("only the runner uses nettle", r"^src/runner/"),
     r"^<toml\+\+": ("only config reads TOML", r"^src/config/"),
     r"^<seccomp\.h>": ("only the sandbox uses libseccomp", r"^src/sandbox/"),
-    r"^<yaml\.h>": ("only the sandbox uses libyaml", r"^src/sandbox/"),
+    r"^<yaml\.h>": ("only sandbox and credentials use libyaml", r"^src/(sandbox|credentials)/"),
     r"^<linux/seccomp\.h>": ("only what guards itself makes a filter",
                              r"^src/(sandbox|runner|proxy)/"),
     r"^<libsoup\b": ("only base/ow-http uses libsoup", r"^src/base/ow-http[\w-]*\.[ch]$"),

@@ -43,6 +43,13 @@ void       ow_sandbox_give_back    (OwSandbox *self);
 OwLevel    ow_sandbox_get_level    (OwSandbox *self);
 /* Borrowed: the folders (char) with programs of the person's that are shared; NULL: none. */
 GPtrArray *ow_sandbox_get_bins     (OwSandbox *self);
+/* Before it is started: git's settings and what the settings of the machine enable of the person's
+ * logins is copied into each private home that it has (REQ-S01 to S03). */
+void       ow_sandbox_share_credentials (OwSandbox *self);
+/* Borrowed: names (char) of the logins that were copied; NULL: none. */
+GPtrArray *ow_sandbox_get_credentials   (OwSandbox *self);
+/* Borrowed: what the wall was raised with (OwHost); NULL before. */
+GPtrArray *ow_sandbox_get_hosts    (OwSandbox *self);
 /* Borrowed: the id of the sandbox; NULL before there is one. */
 const char *ow_sandbox_get_id      (OwSandbox *self);
 /* Whether hosts can be added while it is up. */

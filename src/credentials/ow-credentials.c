@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "credentials/ow-credentials.h"
+
+#include <string.h>
+
+#include "base/ow-error.h"
+#include "base/ow-source.h"
+#include "base/ow-state.h"
+#include "ow-credential-copy-private.h"
+
+#define DEADLINE_MS 30000
+#define MAX_NAMED   8
+
+OwCredentialsRequest *
+ow_credentials_request_new (const char *person,
+                            const char *home,
+                            const char *runner)
+{
+  OwCredentialsRequest *request = g_new0 (OwCredentialsRequest, 1);
+
+  request->person = g_strdup (person);
+  request->home = g_strdup (home);
+  request->runner = g_strdup (runner);
+  request->entries =
+    g_ptr_array_new_with_free_func ((GDestroyNotify) ow_config_credential_free);
+  return request;
+}
+
+void
+ow_credentials_request_free (OwCredentialsRequest *request)
+{
+  if (request == NULL)
+    return;
+  g_free (request->person);
+  g_free (request->home);
+  g_free (request->runner);
+  g_ptr_array_unref (request->entries);
+  g_free (request);
+}
+
+void
+ow_credentials_free (OwCredentials *self)
+{
+  if (self == NULL)
+    return;
+  g_ptr_array_unref (self->shared);
+  g_ptr_array_unref (self->hosts);
+  g_ptr_array_unref (self->environment);
+  g_ptr_array_unref (self->sentences);
+  g_free (self->bin);
+  g_free (self);
+}
+
+static OwCredentials *
+new_credentials (void)
+{
+  OwCredentials *self = g_new0 (OwCredentials, 1);
+
+  self->shared = g_ptr_array_new_with_free_func (g_free);
+  self->hosts = g_ptr_array_new_with_free_func ((GDestroyNotify) ow_host_free);
+  self->environment = g_ptr_array_new_with_free_func (g_free);
+  self->sentences = g_ptr_array_new_with_free_func (g_free);
+  return self;
+}
+
+/* What was left out since the last time, as one sentence. */
+static void
+tell_left_out (OwCredentials    *self,
+               OwCredentialCopy *copy,
+               const char       *of)
+{
+  GPtrArray *left_out = copy->left_out;
+  g_autoptr (GString) text = NULL;
+
+  if (left_out->len == 0)
+    return;
+  text = g_string_new (NULL);
+  g_string_append_printf (text, "Left out of %s: ", of);
+  for (guint i = 0; i < left_out->len && i < MAX_NAMED; i++)
+    g_string_append_printf (text, "%s%s", i > 0 ? ", " : "",
+                            (const char *) g_ptr_array_index (left_out, i));
+  if (left_out->len > MAX_NAMED)
+    g_string_append_printf (text, " and %u more", left_out->len - MAX_NAMED);
+  g_string_append_c (text, '.');
+  g_ptr_array_add (self->sentences, g_strdup (text->str));
+  g_ptr_array_set_size (left_out, 0);
+}
+
+static void
+add_hosts (OwCredentials *self,
+           GPtrArray     *hosts)
+{
+  for (guint i = 0; hosts != NULL && i < hosts->len; i++)
+    g_ptr_array_add (self->hosts, ow_host_copy (g_ptr_array_index (hosts, i)));
+}
+
+static void
+take_entry (OwCredentials            *self,
+            OwCredentialCopy         *copy,
+            const OwConfigCredential *entry)
+{
+  g_autofree char *shown = ow_credential_copy_show (entry->path);
+  g_autofree char *of = g_strdup_printf ("the credential \"%s\"", entry->name);
+  OwCredentialKind kind = ow_credential_copy_look (copy, entry->path);
+  guint count = 0;
+
+  if (kind == OW_CREDENTIAL_MISSING)
+    {
+      g_ptr_array_add (self->sentences,
+                       g_strdup_printf ("The credential \"%s\" is not shared with this session: "
+                                        "%s is not there.", entry->name, shown));
+      return;
+    }
+  if (kind == OW_CREDENTIAL_FILE || kind == OW_CREDENTIAL_FOLDER)
+    count = ow_credential_copy_add (copy, entry->path);
+  if (count > 0)
+    {
+      g_ptr_array_add (self->shared, g_strdup (entry->name));
+      g_ptr_array_add (self->sentences,
+                       g_strdup_printf ("Shared with this session, as a copy: the credential "
+                                        "\"%s\" (%s).", entry->name, shown));
+      add_hosts (self, entry->hosts);
+    }
+  else
+    {
+      g_ptr_array_add (self->sentences,
+                       g_strdup_printf ("The credential \"%s\" is not shared with this session: "
+                                        "there is no file in %s that can be copied.",
+                                        entry->name, shown));
+    }
+  tell_left_out (self, copy, of);
+}
+
+OwCredentials *
+ow_credentials_take (const OwCredentialsRequest *request,
+                     gint64                      deadline,
+                     GCancellable               *cancellable,
+                     GError                    **error)
+{
+  g_autoptr (OwCredentialCopy) copy = NULL;
+  g_autoptr (OwCredentials) self = new_credentials ();
+
+  copy = ow_credential_copy_new (request->person, request->home, request->uid, request->gid,
+                                 deadline, cancellable, error);
+  if (copy == NULL)
+    return NULL;
+  for (guint i = 0; i < request->entries->len && !ow_credential_copy_is_over (copy); i++)
+    {
+      const OwConfigCredential *entry = g_ptr_array_index (request->entries, i);
+
+      if (entry->enabled)
+        take_entry (self, copy, entry);
+    }
+  if (copy->failure != NULL)
+    {
+      g_propagate_error (error, g_steal_pointer (&copy->failure));
+      return NULL;
+    }
+  ow_state_reach ("credentials-copied");
+  return g_steal_pointer (&self);
+}
+
+/* --- in a thread of its own --- */
+
+typedef struct {
+  OwCredentialsRequest *request;  /* (owned) */
+  GCancellable         *inner;    /* (owned) what the thread looks at */
+  gint64                deadline;
+} Take;
+
+/* One wait for the thread, in the caller's. */
+typedef struct {
+  GTask   *outer;   /* (owned) (nullable) NULL once answered */
+  GCancellable *inner; /* (owned) */
+  GSource *timeout; /* (owned) (nullable) */
+  GSource *stopped; /* (owned) (nullable) */
+} Wait;
+
+static void
+take_free (gpointer data)
+{
+  Take *take = data;
+
+  ow_credentials_request_free (take->request);
+  g_object_unref (take->inner);
+  g_free (take);
+}
+
+static void
+take_in_thread (GTask        *task,
+                gpointer      source,
+                gpointer      task_data,
+                GCancellable *cancellable)
+{
+  Take *take = task_data;
+  GError *error = NULL;
+  OwCredentials *taken = ow_credentials_take (take->request, take->deadline, take->inner, &error);
+
+  if (taken != NULL)
+    g_task_return_pointer (task, taken, (GDestroyNotify) ow_credentials_free);
+  else
+    g_task_return_error (task, error);
+}
+
+static void
+wait_unref (gpointer data)
+{
+  Wait *wait = data;
+
+  g_clear_object (&wait->outer);
+  g_object_unref (wait->inner);
+}
+
+static void
+settle (Wait          *wait,
+        OwCredentials *taken,
+        GError        *error)
+{
+  GTask *outer = g_steal_pointer (&wait->outer);
+
+  ow_source_clear (&wait->timeout);
+  ow_source_clear (&wait->stopped);
+  if (outer == NULL)
+    {
+      ow_credentials_free (taken);
+      g_clear_error (&error);
+      return;
+    }
+  if (taken != NULL)
+    g_task_return_pointer (outer, taken, (GDestroyNotify) ow_credentials_free);
+  else
+    g_task_return_error (outer, error);
+  g_object_unref (outer);
+}
+
+static void
+on_taken (GObject      *source,
+          GAsyncResult *result,
+          gpointer      user_data)
+{
+  Wait *wait = user_data;
+  GError *error = NULL;
+  OwCredentials *taken = g_task_propagate_pointer (G_TASK (result), &error);
+
+  settle (wait, taken, error);
+  g_rc_box_release_full (wait, wait_unref);
+}
+
+static gboolean
+on_timeout (gpointer user_data)
+{
+  Wait *wait = user_data;
+  GError *error = NULL;
+
+  g_cancellable_cancel (wait->inner);
+  ow_error_set (&error, OW_ERROR_TIMED_OUT, "The session cannot be started",
+                "copying the logins that are shared with it took too long",
+                "Look whether the disk of the home answers, or switch the credential off.");
+  settle (wait, NULL, error);
+  return G_SOURCE_REMOVE;
+}
+
+static gboolean
+on_stopped (gpointer user_data)
+{
+  Wait *wait = user_data;
+  GError *error = NULL;
+
+  g_cancellable_cancel (wait->inner);
+  ow_error_set (&error, OW_ERROR_INTERRUPTED, "The sandbox was not started", "it was stopped",
+                NULL);
+  settle (wait, NULL, error);
+  return G_SOURCE_REMOVE;
+}
+
+void
+ow_credentials_take_async (OwCredentialsRequest *request,
+                           GCancellable         *cancellable,
+                           GAsyncReadyCallback   callback,
+                           gpointer              user_data)
+{
+  g_autoptr (GTask) outer = g_task_new (NULL, cancellable, callback, user_data);
+  Wait *wait = g_rc_box_new0 (Wait);
+  Take *take = g_new0 (Take, 1);
+  g_autoptr (GTask) inner = g_task_new (NULL, NULL, on_taken, wait);
+
+  g_task_set_source_tag (outer, ow_credentials_take_async);
+  g_task_set_check_cancellable (outer, FALSE);
+  g_task_set_source_tag (inner, take_in_thread);
+  wait->outer = g_steal_pointer (&outer);
+  wait->inner = g_cancellable_new ();
+  wait->timeout = ow_source_timeout (DEADLINE_MS, on_timeout, wait, NULL);
+  wait->stopped = ow_source_cancelled (cancellable, on_stopped, wait, NULL);
+  take->request = request;
+  take->inner = g_object_ref (wait->inner);
+  take->deadline = g_get_monotonic_time () + DEADLINE_MS * G_TIME_SPAN_MILLISECOND;
+  g_task_set_task_data (inner, take, take_free);
+  g_task_run_in_thread (inner, take_in_thread);
+}
+
+OwCredentials *
+ow_credentials_take_finish (GAsyncResult *result,
+                            GError      **error)
+{
+  return g_task_propagate_pointer (G_TASK (result), error);
+}
