@@ -15,7 +15,7 @@
 #include "base/ow-fd.h"
 #include "base/ow-paths.h"
 #include "base/ow-state.h"
-#include "ow-credential-read-private.h"
+#include "ow-credential-copy-read-private.h"
 
 #define MAX_FILES   4000
 #define MAX_NAMES   20000
@@ -67,11 +67,13 @@ ow_credential_copy_new (const char   *person,
                   ? -1 : open (home, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   self->person_fd = open (person, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   self->person = self->person_fd >= 0 ? ow_fd_get_path (self->person_fd) : NULL;
-  if ((home != NULL && self->home_fd < 0) || self->person == NULL || fstat (self->person_fd, &st) != 0)
+  if ((home != NULL && self->home_fd < 0) || self->person == NULL ||
+      fstat (self->person_fd, &st) != 0)
     {
       ow_error_setf (error, OW_ERROR_FAILED, "Check that both folders are there.",
                      "The settings of git and the logins cannot be copied: \"%s\" cannot be "
-                     "opened: %s", self->person == NULL || home == NULL ? person : home, g_strerror (errno));
+                     "opened: %s", self->person == NULL || home == NULL ? person : home,
+                     g_strerror (errno));
       return NULL;
     }
   self->owner = st.st_uid;
@@ -299,7 +301,7 @@ copy_file (OwCredentialCopy *self,
       ow_credential_copy_skip (self, path, FULL);
       return 0;
     }
-  from = ow_credential_read_open (self, found_fd, path, 0);
+  from = ow_credential_copy_open (self, found_fd, path, 0);
   if (from < 0)
     return 0;
   to = make_file (self, dir_fd, name);
@@ -349,7 +351,7 @@ copy_below (OwCredentialCopy *self,
   int from;
   int below;
 
-  if (ow_credential_read_is_ours (self, found_fd))
+  if (ow_credential_copy_is_ours (self, found_fd))
     {
       ow_credential_copy_skip (self, path, "OpenWorker's own");
       return 0;
@@ -359,7 +361,7 @@ copy_below (OwCredentialCopy *self,
       ow_credential_copy_skip (self, path, "too deep");
       return 0;
     }
-  from = ow_credential_read_open (self, found_fd, path, O_DIRECTORY | O_NOFOLLOW);
+  from = ow_credential_copy_open (self, found_fd, path, O_DIRECTORY | O_NOFOLLOW);
   if (from < 0)
     return 0;
   below = enter (self, to, last_of (path));
@@ -387,14 +389,14 @@ copy_entry (OwCredentialCopy *self,
 
   if (is_cache (path))
     return 0;
-  fd = ow_credential_read_find (self, from, last_of (path), path, &st, &is_link);
+  fd = ow_credential_copy_find (self, from, last_of (path), path, &st, &is_link);
   if (fd < 0)
     return 0;
   if (S_ISDIR (st.st_mode) && is_link)
     ow_credential_copy_skip (self, path, "a link to a folder");
   else if (S_ISDIR (st.st_mode))
     count = copy_below (self, fd, to, path, depth + 1);
-  else if (ow_credential_read_may_copy (self, fd, &st, path))
+  else if (ow_credential_copy_may (self, fd, &st, path))
     count = copy_file (self, fd, to, path);
   close (fd);
   return count;
@@ -442,7 +444,7 @@ static guint
 add_folder (OwCredentialCopy *self,
             const char       *path)
 {
-  int from = ow_credential_read_open_folder (self, path);
+  int from = ow_credential_copy_open_folder (self, path);
   int parent;
   int to = -1;
   guint count = 0;
@@ -470,11 +472,11 @@ add_file (OwCredentialCopy *self,
 {
   struct stat st;
   gboolean is_link;
-  int found = ow_credential_read_find (self, self->person_fd, path, path, &st, &is_link);
+  int found = ow_credential_copy_find (self, self->person_fd, path, path, &st, &is_link);
   int parent = -1;
   guint count = 0;
 
-  if (found >= 0 && ow_credential_read_may_copy (self, found, &st, path))
+  if (found >= 0 && ow_credential_copy_may (self, found, &st, path))
     {
       parent = enter_parents (self, path);
       if (parent < 0)

@@ -13,25 +13,25 @@
 
 /* Looks at @name in @dir_fd and follows it where it is a link: O_PATH, with @st of what it is.
  * @path is for notes. */
-int ow_credential_read_find (OwCredentialCopy *self,
+int ow_credential_copy_find (OwCredentialCopy *self,
                              int               dir_fd,
                              const char       *name,
                              const char       *path,
                              struct stat      *st,
                              gboolean         *is_link);
 /* Whether what was found is a file that may be copied; notes why not. */
-gboolean ow_credential_read_may_copy (OwCredentialCopy  *self,
-                                      int                fd,
-                                      const struct stat *st,
-                                      const char        *path);
+gboolean ow_credential_copy_may (OwCredentialCopy  *self,
+                                 int                fd,
+                                 const struct stat *st,
+                                 const char        *path);
 /* Opens what was found for reading. */
-int ow_credential_read_open (OwCredentialCopy *self,
+int ow_credential_copy_open (OwCredentialCopy *self,
                              int               found_fd,
                              const char       *path,
                              int               flags);
 /* Whether @fd is a folder of this program's own, or in one. */
-gboolean ow_credential_read_is_ours (OwCredentialCopy *self,
+gboolean ow_credential_copy_is_ours (OwCredentialCopy *self,
                                      int               fd);
 /* Opens the folder @path of an entry, which may be a link within the home. */
-int ow_credential_read_open_folder (OwCredentialCopy *self,
+int ow_credential_copy_open_folder (OwCredentialCopy *self,
                                     const char       *path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: The OpenWorker authors */
 
-#include "ow-credential-read-private.h"
+#include "ow-credential-copy-read-private.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -68,7 +68,7 @@ is_below (const char *folder,
 }
 
 gboolean
-ow_credential_read_is_ours (OwCredentialCopy *self,
+ow_credential_copy_is_ours (OwCredentialCopy *self,
                             int               fd)
 {
   g_autofree char *path = ow_fd_get_path (fd);
@@ -92,7 +92,7 @@ open_found (int         dir_fd,
 }
 
 int
-ow_credential_read_find (OwCredentialCopy *self,
+ow_credential_copy_find (OwCredentialCopy *self,
                          int               dir_fd,
                          const char       *name,
                          const char       *path,
@@ -127,10 +127,10 @@ kind_of (mode_t mode)
 }
 
 gboolean
-ow_credential_read_may_copy (OwCredentialCopy  *self,
-                             int                fd,
-                             const struct stat *st,
-                             const char        *path)
+ow_credential_copy_may (OwCredentialCopy  *self,
+                        int                fd,
+                        const struct stat *st,
+                        const char        *path)
 {
   const char *why = NULL;
 
@@ -141,7 +141,7 @@ ow_credential_read_may_copy (OwCredentialCopy  *self,
   /* A settings manager may keep them as the system's, where everybody can read them. */
   else if (st->st_uid != self->owner && !(st->st_uid == 0 && (st->st_mode & 0004) != 0))
     why = "another account's";
-  else if (ow_credential_read_is_ours (self, fd))
+  else if (ow_credential_copy_is_ours (self, fd))
     why = "OpenWorker's own";
   else if (st->st_size > OW_CREDENTIAL_FILE_BYTES)
     why = "larger than 16 MiB";
@@ -151,7 +151,7 @@ ow_credential_read_may_copy (OwCredentialCopy  *self,
 }
 
 int
-ow_credential_read_open (OwCredentialCopy *self,
+ow_credential_copy_open (OwCredentialCopy *self,
                          int               found_fd,
                          const char       *path,
                          int               flags)
@@ -184,12 +184,12 @@ why_no_folder (OwCredentialCopy *self,
 }
 
 int
-ow_credential_read_open_folder (OwCredentialCopy *self,
+ow_credential_copy_open_folder (OwCredentialCopy *self,
                                 const char       *path)
 {
   struct stat st;
   gboolean is_link;
-  int found = ow_credential_read_find (self, self->person_fd, path, path, &st, &is_link);
+  int found = ow_credential_copy_find (self, self->person_fd, path, path, &st, &is_link);
   const char *why = NULL;
   int fd = -1;
 
@@ -199,7 +199,7 @@ ow_credential_read_open_folder (OwCredentialCopy *self,
   if (why != NULL)
     ow_credential_copy_skip (self, path, why);
   else
-    fd = ow_credential_read_open (self, found, path, O_DIRECTORY);
+    fd = ow_credential_copy_open (self, found, path, O_DIRECTORY);
   close (found);
   return fd;
 }
@@ -211,18 +211,18 @@ ow_credential_copy_look (OwCredentialCopy *self,
   guint noted = self->left_out->len;
   struct stat st;
   gboolean is_link;
-  int fd = ow_credential_read_find (self, self->person_fd, path, path, &st, &is_link);
+  int fd = ow_credential_copy_find (self, self->person_fd, path, path, &st, &is_link);
   gboolean file;
   gboolean good;
 
   if (fd < 0)
     return self->left_out->len == noted ? OW_CREDENTIAL_MISSING : OW_CREDENTIAL_UNUSABLE;
   file = !S_ISDIR (st.st_mode);
-  good = file && ow_credential_read_may_copy (self, fd, &st, path);
+  good = file && ow_credential_copy_may (self, fd, &st, path);
   close (fd);
   if (file)
     return good ? OW_CREDENTIAL_FILE : OW_CREDENTIAL_UNUSABLE;
-  fd = ow_credential_read_open_folder (self, path);
+  fd = ow_credential_copy_open_folder (self, path);
   if (fd < 0)
     return OW_CREDENTIAL_UNUSABLE;
   close (fd);
@@ -236,13 +236,13 @@ ow_credential_copy_read (OwCredentialCopy *self,
 {
   struct stat st;
   gboolean is_link;
-  int found = ow_credential_read_find (self, self->person_fd, path, path, &st, &is_link);
+  int found = ow_credential_copy_find (self, self->person_fd, path, path, &st, &is_link);
   g_autofree char *data = NULL;
   gsize length = 0;
   int fd = -1;
 
-  if (found >= 0 && ow_credential_read_may_copy (self, found, &st, path))
-    fd = ow_credential_read_open (self, found, path, 0);
+  if (found >= 0 && ow_credential_copy_may (self, found, &st, path))
+    fd = ow_credential_copy_open (self, found, path, 0);
   if (found >= 0)
     close (found);
   if (fd < 0)
@@ -277,7 +277,7 @@ ow_credential_copy_list (OwCredentialCopy *self,
                          const char       *path)
 {
   GPtrArray *names = g_ptr_array_new_with_free_func (g_free);
-  int fd = ow_credential_read_open_folder (self, path);
+  int fd = ow_credential_copy_open_folder (self, path);
   DIR *dir = fd >= 0 ? fdopendir (fd) : NULL;
   struct dirent *entry;
 
