@@ -38,6 +38,8 @@ static const struct
   { "sandbox", "exec", OW_FACE_VISITOR, ow_command_sandbox_exec, "run one command in a sandbox" },
   { "sandbox", "prove", OW_FACE_VISITOR, ow_command_sandbox_prove,
     "try what a sandbox must not allow" },
+  { "sandbox", "explain", OW_FACE_VISITOR, ow_command_sandbox_explain,
+    "what a session could reach, and why" },
   { "sandbox", "list", OW_FACE_VISITOR, ow_command_sandbox_list, "list the sandboxes" },
   { "sandbox", "show", OW_FACE_VISITOR, ow_command_sandbox_show, "show one" },
   { "sandbox", "delete", OW_FACE_VISITOR, ow_command_sandbox_delete, "delete one" },

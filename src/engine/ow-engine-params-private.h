@@ -49,6 +49,11 @@ gboolean        ow_engine_params_read_folders  (const json_t    *params,
                                                 const char      *key,
                                                 char          ***folders,
                                                 GError         **error);
+/* 1 to 4096 texts. */
+gboolean        ow_engine_params_read_words    (const json_t    *params,
+                                                const char      *key,
+                                                char          ***words,
+                                                GError         **error);
 /* @kind: OW_PROVIDER_UNSET when none is named. */
 gboolean        ow_engine_params_read_provider (const json_t    *params,
                                                 OwProviderKind  *kind,

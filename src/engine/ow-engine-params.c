@@ -51,6 +51,7 @@ static const struct
   { "text", JSON_STRING, "a text" },
   { "turn", JSON_INTEGER, "a number" },
   { "unshare", JSON_STRING, "a text" },
+  { "what", JSON_ARRAY, "a list" },
 };
 
 void
@@ -164,6 +165,16 @@ ow_engine_params_read_folders (const json_t   *params,
     return TRUE;
   *folders = read_words (params, key, MAX_FOLDERS, error);
   return *folders != NULL;
+}
+
+gboolean
+ow_engine_params_read_words (const json_t   *params,
+                             const char     *key,
+                             char         ***words,
+                             GError        **error)
+{
+  *words = read_words (params, key, MAX_WORDS, error);
+  return *words != NULL;
 }
 
 static gboolean

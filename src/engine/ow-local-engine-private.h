@@ -221,6 +221,11 @@ gboolean     ow_engine_up_finish              (OwLocalEngine       *self,
                                                GAsyncResult        *result,
                                                GError             **error);
 
+/* ow-engine-explain.c */
+void         ow_engine_explain_run            (OwLocalEngine       *self,
+                                               const json_t        *params,
+                                               GTask               *task);
+
 /* ow-engine-programs.c */
 void         ow_engine_programs_run           (OwLocalEngine       *self,
                                                const json_t        *params,

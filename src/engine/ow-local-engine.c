@@ -354,6 +354,8 @@ static const struct
   { "model.test", ow_engine_models_test, FALSE, { "name" } },
   { "sandbox.allow", ow_engine_sandboxes_allow, FALSE, { "session", "host", "machine" } },
   { "sandbox.delete", ow_engine_sandboxes_delete, FALSE, { "sandbox" } },
+  { "sandbox.explain", ow_engine_explain_run, TRUE,
+    { "what", "folders", "session", "provider" } },
   { "sandbox.list", ow_engine_sandboxes_list, TRUE, { "all" } },
   { "sandbox.logs", ow_engine_sandboxes_logs, TRUE, { "session", "from", "lines", "refused" } },
   { "sandbox.programs", ow_engine_programs_run, FALSE, { "path", "share", "unshare" } },

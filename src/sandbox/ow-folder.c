@@ -168,6 +168,16 @@ ow_folder_open (const char *text,
 }
 
 OwFolder *
+ow_folder_look (const char *text,
+                GError    **error)
+{
+  gboolean read_only;
+  g_autofree char *path = split_text (text, &read_only);
+
+  return open_path (path, read_only, error);
+}
+
+OwFolder *
 ow_folder_open_shared (const char *path,
                        GError    **error)
 {

@@ -23,6 +23,8 @@ typedef struct {
 /* @text is "DIR" or "DIR:ro" ("DIR:rw" too); relative ones are a usage error. Refused: what
  * REQ-W12 of docs/requirements.md lists, by the resolved path. */
 OwFolder *ow_folder_open  (const char *text, GError **error);
+/* The same only to tell about it: this program may still run what lies in it. */
+OwFolder *ow_folder_look  (const char *text, GError **error);
 /* @path read-only, for what is on the inside only to be read and run: what the program itself runs
  * may lie in it. */
 OwFolder *ow_folder_open_shared (const char *path, GError **error);

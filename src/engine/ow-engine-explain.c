@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "ow-local-engine-private.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/ow-error.h"
+#include "base/ow-paths.h"
+#include "base/ow-text.h"
+#include "ow-engine-params-private.h"
+#include "ow-engine-records-private.h"
+#include "ow-engine-sandboxes-private.h"
+#include "sandbox/ow-explain.h"
+#include "sandbox/ow-folder.h"
+#include "sandbox/ow-registry.h"
+
+/* sandbox.explain: what a session could reach. No wall is raised for it. */
+
+typedef struct
+{
+  OwExplain  explain;
+  GPtrArray *folders; /* (owned) */
+  OwConfig  *config;  /* (owned) */
+  GPtrArray *allowed; /* (owned) (nullable) */
+  char      *home;    /* (owned) (nullable) */
+  char      *undo;    /* (owned) (nullable) */
+  char     **what;    /* (owned) */
+} Question;
+
+static void
+question_free (Question *question)
+{
+  g_clear_pointer (&question->folders, g_ptr_array_unref);
+  g_clear_object (&question->config);
+  g_clear_pointer (&question->allowed, g_ptr_array_unref);
+  g_free (question->home);
+  g_free (question->undo);
+  g_strfreev (question->what);
+  g_free (question);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Question, question_free)
+
+/* --- a session's --- */
+
+static gboolean
+take_folders (Question      *question,
+              const json_t  *folders,
+              GError       **error)
+{
+  for (size_t i = 0; i < json_array_size (folders); i++)
+    {
+      const json_t *item = json_array_get (folders, i);
+      g_autofree char *text = NULL;
+      OwFolder *folder;
+
+      text = g_strconcat (ow_json_get_string (item, "path", ""),
+                          ow_json_get_bool (item, "read_only", TRUE) ? ":ro" : ":rw", NULL);
+      folder = ow_folder_look (text, error);
+      if (folder == NULL)
+        return FALSE;
+      g_ptr_array_add (question->folders, folder);
+    }
+  return TRUE;
+}
+
+static void
+take_allowed (Question    *question,
+              OwEventList *events)
+{
+  question->allowed = g_ptr_array_new_with_free_func ((GDestroyNotify) ow_host_free);
+  for (guint i = 0; i < ow_event_list_get_n (events); i++)
+    {
+      const OwEvent *event = ow_event_list_get (events, i);
+
+      if (ow_event_get_kind (event) == OW_EVENT_HOST_DECISION &&
+          g_strcmp0 (ow_event_get_string (event, "decision"), "allow") == 0 &&
+          g_strcmp0 (ow_event_get_string (event, "reason"), "consented") == 0)
+        g_ptr_array_add (question->allowed,
+                         ow_host_new (ow_event_get_string (event, "host"),
+                                      (guint16) ow_event_get_int (event, "port", 0)));
+    }
+}
+
+/* Where its sandbox has its private home, while there is one. */
+static void
+take_places (Question   *question,
+             const char *session)
+{
+  g_autoptr (GPtrArray) items = ow_registry_list ();
+  g_autofree char *homes = ow_paths_get_private_homes ();
+  g_autofree char *data = ow_paths_get_data_dir ();
+
+  for (guint i = 0; i < items->len; i++)
+    {
+      const OwRegistryItem *item = g_ptr_array_index (items, i);
+
+      if (item->alive && strcmp (item->session, session) == 0)
+        {
+          g_free (question->home);
+          question->home = g_build_filename (homes, item->id, NULL);
+        }
+    }
+  question->undo = g_build_filename (data, "sessions", session, "undo", NULL);
+}
+
+static gboolean
+take_session (Question       *question,
+              OwLocalEngine  *self,
+              const char     *session,
+              OwProviderKind *kind,
+              GError        **error)
+{
+  g_autoptr (OwEventList) events = ow_engine_sandboxes_find_events (self, session);
+  const json_t *provider = ow_engine_sandboxes_find_member (events, "provider");
+  g_autofree char *shown = ow_text_visible (session);
+
+  if (json_string_value (provider) == NULL ||
+      !ow_provider_kind_from_string (json_string_value (provider), kind))
+    {
+      ow_error_setf (error, OW_ERROR_USAGE, "See \"openworker sessions\".",
+                     "There is no session %s", shown);
+      return FALSE;
+    }
+  take_places (question, session);
+  take_allowed (question, events);
+  return take_folders (question, ow_engine_sandboxes_find_member (events, "folders"), error);
+}
+
+/* --- the question --- */
+
+static gboolean
+take_named (Question      *question,
+            const json_t  *params,
+            GError       **error)
+{
+  g_auto (GStrv) named = NULL;
+
+  if (!ow_engine_params_read_folders (params, "folders", &named, error))
+    return FALSE;
+  for (guint i = 0; named != NULL && named[i] != NULL; i++)
+    {
+      OwFolder *folder = ow_folder_look (named[i], error);
+
+      if (folder == NULL)
+        return FALSE;
+      g_ptr_array_add (question->folders, folder);
+    }
+  return question->folders->len == 0 || ow_folder_check_set (question->folders, error);
+}
+
+/* As a session is started: root becomes the folders' owner. */
+static void
+take_account (Question *question)
+{
+  const OwFolder *first = question->folders->len > 0 ? question->folders->pdata[0] : NULL;
+
+  question->explain.uid = geteuid ();
+  question->explain.gid = getegid ();
+  if (geteuid () == 0 && first != NULL)
+    {
+      question->explain.uid = first->uid;
+      question->explain.gid = first->gid;
+    }
+}
+
+static Question *
+question_new (OwLocalEngine  *self,
+              const json_t   *params,
+              GError        **error)
+{
+  g_autoptr (Question) question = g_new0 (Question, 1);
+  const char *session = ow_json_get_string (params, "session", NULL);
+  OwProviderKind named = OW_PROVIDER_UNSET;
+  OwProviderKind kind = OW_PROVIDER_UNSET;
+
+  question->folders = g_ptr_array_new_with_free_func ((GDestroyNotify) ow_folder_free);
+  question->config = ow_local_engine_load_config (error);
+  if (question->config == NULL ||
+      !ow_engine_params_read_words (params, "what", &question->what, error) ||
+      !ow_engine_params_read_provider (params, &named, error))
+    return NULL;
+  if (session != NULL ? !take_session (question, self, session, &kind, error)
+      : !take_named (question, params, error))
+    return NULL;
+  if (named != OW_PROVIDER_UNSET)
+    kind = named;
+  if (kind == OW_PROVIDER_UNSET)
+    kind = ow_local_engine_find_provider (self, question->config);
+  if (kind == OW_PROVIDER_UNSET)
+    {
+      ow_error_set (error, OW_ERROR_REFUSED, "It cannot be told what a session could reach",
+                    "nothing is set that says how commands should run on this machine",
+                    "Give --provider bubblewrap, or set sandbox_provider in config.toml.");
+      return NULL;
+    }
+  take_account (question);
+  question->explain.provider = kind;
+  question->explain.folders = question->folders;
+  question->explain.home = question->home;
+  question->explain.undo = question->undo;
+  question->explain.config = question->config;
+  question->explain.allowed = question->allowed;
+  return g_steal_pointer (&question);
+}
+
+/* --- the answer --- */
+
+static gboolean
+is_path (const char *text)
+{
+  return text[0] == '/' || text[0] == '~';
+}
+
+static void
+answer_in_thread (GTask        *task,
+                  gpointer      source,
+                  gpointer      data,
+                  GCancellable *cancellable)
+{
+  Question *question = data;
+  json_t *answers = json_array ();
+  GError *error = NULL;
+
+  for (guint i = 0; question->what[i] != NULL && error == NULL; i++)
+    {
+      const char *text = question->what[i];
+      json_t *answer = is_path (text) ? ow_explain_path (&question->explain, text, &error)
+                                      : ow_explain_host (&question->explain, text);
+
+      if (answer != NULL)
+        json_array_append_new (answers, answer);
+      g_cancellable_set_error_if_cancelled (cancellable, error == NULL ? &error : NULL);
+    }
+  if (error == NULL)
+    {
+      g_task_return_pointer (task, json_pack ("{s:o}", "answers", answers),
+                             (GDestroyNotify) json_decref);
+      return;
+    }
+  json_decref (answers);
+  g_task_return_error (task, error);
+}
+
+void
+ow_engine_explain_run (OwLocalEngine *self,
+                       const json_t  *params,
+                       GTask         *task)
+{
+  GError *error = NULL;
+  Question *question = question_new (self, params, &error);
+  g_autoptr (GTask) part = NULL;
+
+  if (question == NULL)
+    {
+      g_task_return_error (task, error);
+      return;
+    }
+  part = g_task_new (self, g_task_get_cancellable (task), ow_engine_return_part,
+                     g_object_ref (task));
+  g_task_set_source_tag (part, ow_engine_explain_run);
+  g_task_set_task_data (part, question, (GDestroyNotify) question_free);
+  g_task_run_in_thread (part, answer_in_thread);
+}

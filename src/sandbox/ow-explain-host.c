@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SPDX-FileCopyrightText: The OpenWorker authors */
+
+#include "sandbox/ow-explain.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "config/ow-config-credentials.h"
+#include "sandbox/ow-network-profile.h"
+#include "wire/ow-address.h"
+#include "wire/ow-host-list.h"
+
+/* A host and port in the one spelling in which they are decided about. */
+typedef struct {
+  OwHostName   name;
+  unsigned int port;
+} Asked;
+
+/* @hosts as the proxy gets them. */
+static char *
+make_line (GPtrArray *hosts)
+{
+  json_t *list = json_array ();
+  json_t *line = json_pack ("{s:o}", "allow", list);
+  char *text;
+
+  for (guint i = 0; hosts != NULL && i < hosts->len; i++)
+    {
+      const OwHost *host = g_ptr_array_index (hosts, i);
+
+      json_array_append_new (list, json_pack ("{s:s, s:i, s:b}", "host", host->host,
+                                              "port", (int) host->port,
+                                              "private", (int) host->private));
+    }
+  text = ow_json_dump (line, NULL);
+  json_decref (line);
+  return text;
+}
+
+/* By what the proxy itself decides by. */
+static gboolean
+lists (GPtrArray   *hosts,
+       const Asked *asked)
+{
+  g_autofree char *line = make_line (hosts);
+  char error[OW_WIRE_ERROR_SIZE];
+  OwHostList *list = ow_host_list_parse (line, strlen (line), error);
+  bool private_too;
+  gboolean found = list != NULL &&
+                   ow_host_list_allows (list, &asked->name, asked->port, &private_too);
+
+  ow_host_list_free (list);
+  return found;
+}
+
+static gboolean
+profile_lists (OwNetworkProfile profile,
+               const Asked     *asked)
+{
+  g_autoptr (GPtrArray) hosts = ow_network_profile_hosts (profile, NULL);
+
+  return lists (hosts, asked);
+}
+
+static const OwConfigCredential *
+find_credential (const OwExplain *self,
+                 const Asked     *asked,
+                 gboolean         enabled)
+{
+  GPtrArray *all = ow_config_get_credentials (self->config);
+
+  for (guint i = 0; all != NULL && i < all->len; i++)
+    {
+      const OwConfigCredential *credential = g_ptr_array_index (all, i);
+
+      if (credential->enabled == enabled && (lists (credential->hosts, asked) ||
+                                             lists (credential->private_hosts, asked)))
+        return credential;
+    }
+  return NULL;
+}
+
+/* A list that has it, in words; NULL: none has. */
+static char *
+find_allowed (const OwExplain *self,
+              const Asked     *asked,
+              const char     **rule)
+{
+  OwNetworkProfile profile = ow_config_get_profile (self->config);
+  const OwConfigCredential *credential = find_credential (self, asked, TRUE);
+
+  if (profile_lists (profile, asked))
+    {
+      *rule = profile == OW_PROFILE_STRICT ? "profile-strict" : "profile-standard";
+      return g_strdup_printf ("the network profile \"%s\" has it",
+                              ow_network_profile_to_string (profile));
+    }
+  if (lists (ow_config_get_extra_hosts (self->config), asked))
+    {
+      *rule = "extra-host";
+      return g_strdup ("sandbox_extra_hosts of config.toml has it");
+    }
+  if (credential != NULL)
+    {
+      *rule = "credential";
+      return g_strdup_printf ("it is a host of the login \"%s\", which is shared",
+                              credential->name);
+    }
+  if (self->allowed != NULL && lists (self->allowed, asked))
+    {
+      *rule = "session";
+      return g_strdup ("it was allowed for this session");
+    }
+  return NULL;
+}
+
+static void
+say_allowed (json_t     *json,
+             const char *why,
+             const char *rule)
+{
+  g_autofree char *says = g_strdup_printf ("Allowed: %s. Should its name lead to an address of "
+                                           "this machine or of a private network, it is refused "
+                                           "all the same.", why);
+
+  json_object_set_new (json, "allowed", json_true ());
+  json_object_set_new (json, "rule", json_string (rule));
+  json_object_set_new (json, "says", json_string (says));
+}
+
+static void
+say_refused (json_t     *json,
+             const char *rule,
+             const char *says)
+{
+  json_object_set_new (json, "allowed", json_false ());
+  json_object_set_new (json, "rule", json_string (rule));
+  json_object_set_new (json, "says", json_string (says));
+}
+
+static void
+say_not_listed (const OwExplain *self,
+                json_t          *json,
+                const Asked     *asked)
+{
+  const OwConfigCredential *credential = find_credential (self, asked, FALSE);
+  g_autofree char *says = NULL;
+
+  if (profile_lists (OW_PROFILE_STANDARD, asked))
+    {
+      says = g_strdup ("Refused: it is not on the list. The network profile \"standard\" has it.");
+      json_object_set_new (json, "helps", json_string ("profile-standard"));
+    }
+  else if (credential != NULL)
+    {
+      g_autofree char *helps = g_strconcat ("credential:", credential->name, NULL);
+
+      says = g_strdup_printf ("Refused: it is not on the list. It is a host of the login \"%s\", "
+                              "which is not shared.", credential->name);
+      json_object_set_new (json, "helps", json_string (helps));
+    }
+  else
+    {
+      says = g_strdup ("Refused: it is not on the list.");
+      json_object_set_new (json, "helps", json_string ("allow"));
+    }
+  say_refused (json, "not-listed", says);
+}
+
+/* "name", "name:port", "[address]:port" and "address". */
+static gboolean
+read_asked (const char *text,
+            Asked      *asked)
+{
+  const char *colon = strrchr (text, ':');
+  const char *bracket = strrchr (text, ']');
+  gsize length = strlen (text);
+
+  asked->port = 443;
+  if (colon != NULL && (bracket != NULL ? colon == bracket + 1 : strchr (text, ':') == colon))
+    {
+      asked->port = ow_host_name_parse_port (colon + 1, strlen (colon + 1));
+      length = (gsize) (colon - text);
+    }
+  return asked->port != 0 && ow_host_name_parse (&asked->name, text, length);
+}
+
+static gboolean
+is_special (const Asked *asked)
+{
+  struct sockaddr_in v4 = { .sin_family = AF_INET };
+  struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
+
+  if (inet_pton (AF_INET, asked->name.text, &v4.sin_addr) == 1)
+    return ow_address_classify ((const struct sockaddr *) &v4) == OW_ADDRESS_SPECIAL;
+  if (inet_pton (AF_INET6, asked->name.text, &v6.sin6_addr) == 1)
+    return ow_address_classify ((const struct sockaddr *) &v6) == OW_ADDRESS_SPECIAL;
+  return FALSE;
+}
+
+/* Why no list can have it; NULL: one could. */
+static char *
+find_never (const Asked *asked)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (OwHost) host = NULL;
+
+  if (is_special (asked))
+    return g_strdup ("Refused always: it is an address of this machine, of its own link, or of a "
+                     "service of its provider.");
+  if (asked->name.is_address)
+    return NULL;
+  host = ow_host_parse (asked->name.text, &error);
+  return host != NULL ? NULL : g_strdup_printf ("Refused always: %s.", error->message);
+}
+
+static void
+explain_asked (const OwExplain *self,
+               const Asked     *asked,
+               json_t          *json)
+{
+  const char *rule = NULL;
+  g_autofree char *never = find_never (asked);
+  g_autofree char *why = is_special (asked) ? NULL : find_allowed (self, asked, &rule);
+
+  if (why != NULL)
+    say_allowed (json, why, rule);
+  else if (never != NULL)
+    say_refused (json, "always", never);
+  else if (asked->name.is_address)
+    say_refused (json, "address", "Refused: it is an address that is not on the list, and only one "
+                 "that you agreed to can be there.");
+  else
+    say_not_listed (self, json, asked);
+}
+
+json_t *
+ow_explain_host (const OwExplain *self,
+                 const char      *text)
+{
+  Asked asked = { 0 };
+  gboolean known = read_asked (text, &asked);
+  g_autofree char *shown = !known ? g_strdup (text)
+                           : strchr (asked.name.text, ':') != NULL
+                           ? g_strdup_printf ("[%s]:%u", asked.name.text, asked.port)
+                           : g_strdup_printf ("%s:%u", asked.name.text, asked.port);
+  json_t *json = json_pack ("{s:s, s:s}", "host", shown,
+                            "provider", ow_provider_kind_to_string (self->provider));
+
+  if (self->provider == OW_PROVIDER_DIRECT)
+    json_object_update_new (json, json_pack ("{s:b, s:s, s:s}", "allowed", TRUE, "rule", "direct",
+                                             "says", "Allowed: without a sandbox nothing is "
+                                             "refused."));
+  else if (!known)
+    say_refused (json, "invalid", "Refused: it is no name of a host, no address that is written in "
+                 "full, or no port.");
+  else
+    explain_asked (self, &asked, json);
+  return json;
+}
