@@ -3,7 +3,6 @@
 
 #pragma once
 
-#include "config/ow-model-settings.h"
 #include "ow-config-toml-private.h"
 
 G_BEGIN_DECLS
@@ -13,38 +12,47 @@ G_BEGIN_DECLS
  * parser has taken, as @toml, and gives the new text (transfer full), or NULL where it does
  * not find its place. */
 
-/* A [[models]] table at the end of the file; where the file has the list as one value, an
- * item at the end of that. */
-GBytes *ow_config_edit_append_model (GBytes                *text,
-                                     OwConfigToml          *toml,
-                                     const OwModelSettings *settings);
+/* A table of a list of them at the end of the file; where the file has the list as one value,
+ * an item at the end of that. @fields: of char, each a "key = value". */
+GBytes *ow_config_edit_append_table (GBytes       *text,
+                                     OwConfigToml *toml,
+                                     const char   *list,
+                                     GPtrArray    *fields);
 
-/* Takes entry @index out, from its header (or brace) to its last value, with the comments
- * in between and its sub-tables. Comments above the header and below the last value are
- * not known to be about it, and stay. The empty line above goes where it leaves two. */
-GBytes *ow_config_edit_remove_model (GBytes                *text,
-                                     OwConfigToml          *toml,
-                                     guint                  index);
+/* Takes entry @index of @list out, from its header (or brace) to its last value, with the
+ * comments in between and its sub-tables. Comments above the header and below the last value
+ * are not known to be about it, and stay. The empty line above goes where it leaves two. */
+GBytes *ow_config_edit_remove_table (GBytes       *text,
+                                     OwConfigToml *toml,
+                                     const char   *list,
+                                     guint         index);
 
-/* A text at the top level: the value alone is replaced; a new one comes behind the last
- * value that is there, before the first table. */
-GBytes *ow_config_edit_set_text     (GBytes                *text,
-                                     OwConfigToml          *toml,
-                                     const char            *key,
-                                     const char            *value);
+/* The value alone is replaced, whatever it is and however its table is written. A new one comes
+ * behind the last value of its table; a new table at the end of the file. @value is TOML on
+ * one line. */
+GBytes *ow_config_edit_set_value    (GBytes              *text,
+                                     OwConfigToml        *toml,
+                                     const OwConfigPlace *place,
+                                     const char          *value);
 
-/* A text more in a list of texts at the top level, before the others; a list on lines of its own
- * gets a line more. A new list comes where a new text would. */
-GBytes *ow_config_edit_add_text     (GBytes                *text,
-                                     OwConfigToml          *toml,
-                                     const char            *key,
-                                     const char            *value);
+/* Takes the value out with its key: with its line, and what of comment is on that, or with its
+ * comma. Text where it is not there is given back as it is. */
+GBytes *ow_config_edit_unset_value  (GBytes              *text,
+                                     OwConfigToml        *toml,
+                                     const OwConfigPlace *place);
+
+/* An item more in a list at the top level, before the others; a list on lines of its own gets a
+ * line more. A new list comes where a new value would. */
+GBytes *ow_config_edit_add_item     (GBytes       *text,
+                                     OwConfigToml *toml,
+                                     const char   *key,
+                                     const char   *item);
 
 /* Takes text @index out of a list of texts at the top level, with its comma, and with its line
  * where nothing else stands there. */
-GBytes *ow_config_edit_remove_text  (GBytes                *text,
-                                     OwConfigToml          *toml,
-                                     const char            *key,
-                                     guint                  index);
+GBytes *ow_config_edit_remove_text  (GBytes       *text,
+                                     OwConfigToml *toml,
+                                     const char   *key,
+                                     guint         index);
 
 G_END_DECLS

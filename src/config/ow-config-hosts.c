@@ -5,6 +5,7 @@
 
 #include "ow-config-credentials-private.h"
 #include "ow-config-private.h"
+#include "ow-config-splices-private.h"
 
 #define FORM "a list such as [\"example.com\", \"example.org:8443\", " \
              "{ host = \"git.corp.example:8443\", private = true }]"
@@ -117,4 +118,36 @@ ow_config_hosts_find (GPtrArray    *hosts,
     if (ow_host_equal (g_ptr_array_index (hosts, i), host))
       return TRUE;
   return FALSE;
+}
+
+static char *
+write_list (GPtrArray *hosts,
+            gboolean   marked)
+{
+  GString *out = g_string_new ("[");
+
+  for (guint i = 0; i < hosts->len; i++)
+    {
+      const OwHost *host = g_ptr_array_index (hosts, i);
+      g_autofree char *text = ow_host_to_text (host);
+      g_autofree char *quoted = ow_config_quote (text);
+
+      g_string_append_printf (out, marked && host->private ? "%s{ host = %s, private = true }"
+                                                           : "%s%s", i > 0 ? ", " : "", quoted);
+    }
+  g_string_append_c (out, ']');
+
+  return g_string_free (out, FALSE);
+}
+
+char *
+ow_config_hosts_write (GPtrArray *hosts)
+{
+  return write_list (hosts, TRUE);
+}
+
+char *
+ow_config_hosts_write_private (GPtrArray *hosts)
+{
+  return write_list (hosts, FALSE);
 }

@@ -28,7 +28,8 @@ struct _OwConfig
   char             *memory;       /* (owned) (nullable) */
 };
 
-/* What is read from the file's bytes; @path is for the sentences. */
+/* What is read from the file's bytes; @path is for the sentences. NULL: they are what a person
+ * typed, and what is wrong with them is OW_ERROR_USAGE. */
 OwConfig *ow_config_parse       (const char    *path,
                                  GBytes        *content,
                                  GError       **error);

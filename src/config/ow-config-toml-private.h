@@ -127,6 +127,11 @@ gboolean           ow_config_toml_is_at          (OwConfigToml         *self,
                                                   const OwConfigPlace  *place,
                                                   const char           *value);
 
+/* Whether the first item of the list is @value. */
+gboolean           ow_config_toml_is_first       (OwConfigToml         *self,
+                                                  const char           *key,
+                                                  const char           *value);
+
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (OwConfigToml, ow_config_toml_free)
 
 G_END_DECLS

@@ -485,6 +485,22 @@ ow_config_toml_equals_but_at (OwConfigToml        *self,
   return copy_without (self->table, places, n) == copy_without (other->table, places, n);
 }
 
+/* @value as the list of one, which can be compared whatever it is. */
+static gboolean
+is_value (const toml::node &node,
+          const char       *value)
+{
+  g_autofree char *text = g_strconcat ("x = [", value, "]", nullptr);
+  g_autofree char *why = nullptr;
+  guint line;
+  g_autoptr (OwConfigToml) wanted = ow_config_toml_parse (text, strlen (text), &line, &why);
+  const toml::array *list = wanted != nullptr ? wanted->table["x"].as_array () : nullptr;
+  toml::array one;
+
+  one.push_back (node);
+  return list != nullptr && wanted->table.size () == 1 && *list == one;
+}
+
 gboolean
 ow_config_toml_is_at (OwConfigToml        *self,
                       const OwConfigPlace *place,
@@ -495,13 +511,16 @@ ow_config_toml_is_at (OwConfigToml        *self,
 
   if (node == nullptr || value == nullptr)
     return node == nullptr && value == nullptr;
+  return is_value (*node, value);
+}
 
-  g_autofree char *text = g_strconcat ("x = ", value, nullptr);
-  g_autofree char *why = nullptr;
-  guint line;
-  g_autoptr (OwConfigToml) wanted = ow_config_toml_parse (text, strlen (text), &line, &why);
+gboolean
+ow_config_toml_is_first (OwConfigToml *self,
+                         const char   *key,
+                         const char   *value)
+{
+  const toml::node *node = self->table.get (key);
+  const toml::array *list = node != nullptr ? node->as_array () : nullptr;
 
-  /* Tables compare by what they have; a value alone has no comparison of its own. */
-  return wanted != nullptr && wanted->table.size () == 1 &&
-         wanted->table == toml::table { { "x", *node } };
+  return list != nullptr && !list->empty () && is_value (*list->get (0), value);
 }

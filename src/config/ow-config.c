@@ -95,10 +95,16 @@ ow_config_fail (const char  *path,
                 const char  *why,
                 GError     **error)
 {
-  g_autofree char *what = line > 0 ? g_strdup_printf ("Cannot use %s, line %u", path, line)
-                                   : g_strdup_printf ("Cannot use %s", path);
   g_autofree char *shown = ow_text_visible (why);
+  g_autofree char *what = NULL;
 
+  if (path == NULL)
+    {
+      ow_error_set (error, OW_ERROR_USAGE, "The settings are as they were", shown, NULL);
+      return FALSE;
+    }
+  what = line > 0 ? g_strdup_printf ("Cannot use %s, line %u", path, line)
+                  : g_strdup_printf ("Cannot use %s", path);
   ow_error_set (error, OW_ERROR_DATA, what, shown, OW_CONFIG_NEXT);
   return FALSE;
 }

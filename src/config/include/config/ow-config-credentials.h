@@ -29,3 +29,28 @@ const OwConfigCredential *ow_config_find_credential (OwConfig *self, const char 
 /* Whether a private address at that port was agreed to for @credential. */
 gboolean                  ow_config_credential_allows (const OwConfigCredential *credential,
                                                        const char *host, guint16 port);
+
+/* Edits; what config/ow-model-settings.h says of them holds here. A name that is not there, and
+ * values that cannot be, are OW_ERROR_USAGE. */
+
+/* @private_hosts (nullable): of OwHost, those the person has just agreed to, besides the ones
+ * that are there. One that is on already changes nothing else. */
+gboolean ow_config_enable_credential  (const char          *file,
+                                       const char          *name,
+                                       GPtrArray           *private_hosts,
+                                       GError             **error);
+gboolean ow_config_disable_credential (const char          *file,
+                                       const char          *name,
+                                       GError             **error);
+/* All as a person types it: @path begins with "~/" or the home, hosts are "name:port". */
+gboolean ow_config_add_credential     (const char          *file,
+                                       const char          *name,
+                                       const char          *path,
+                                       const char * const  *hosts,
+                                       const char * const  *private_hosts,
+                                       gboolean             enabled,
+                                       GError             **error);
+/* Takes the entry out of the file; a built-in login is then off. */
+gboolean ow_config_remove_credential  (const char          *file,
+                                       const char          *name,
+                                       GError             **error);
