@@ -81,6 +81,35 @@ take_setting (OwCredentialAws *aws,
                                     "(*.amazonaws.com.cn) are not opened", profile, shown);
 }
 
+/* *@section is the one that the line stands in. */
+static gboolean
+take_line (OwCredentialAws *aws,
+           char            *line,
+           char           **section)
+{
+  /* What is indented belongs to the setting above. */
+  gboolean nested = *line == ' ' || *line == '\t';
+  g_autofree char *key = NULL;
+  char *equals;
+
+  g_strstrip (line);
+  if (*line == '\0' || *line == '#' || *line == ';' || nested)
+    return TRUE;
+  if (*line == '[')
+    {
+      g_free (*section);
+      *section = read_section (line);
+      return *section != NULL;
+    }
+  equals = strchr (line, '=');
+  if (equals == NULL || *section == NULL)
+    return FALSE;
+  *equals = '\0';
+  key = g_ascii_strdown (g_strchomp (line), -1);
+  take_setting (aws, *section, key, g_strchug (equals + 1));
+  return TRUE;
+}
+
 gboolean
 ow_credential_aws_read (OwCredentialAws *aws,
                         GBytes          *bytes,
@@ -99,45 +128,20 @@ ow_credential_aws_read (OwCredentialAws *aws,
     }
   lines = g_strsplit (text, "\n", MAX_LINES);
   for (guint i = 0; lines[i] != NULL; i++)
-    {
-      char *line = lines[i];
-      /* What is indented belongs to the setting above. */
-      gboolean nested = *line == ' ' || *line == '\t';
-      char *equals;
+    if (!take_line (aws, lines[i], &section))
+      {
+        ow_error_setf (error, OW_ERROR_DATA, NULL, "line %u: neither a profile nor one of its "
+                       "settings", i + 1);
+        return FALSE;
+      }
 
-      g_strstrip (line);
-      if (*line == '\0' || *line == '#' || *line == ';' || nested)
-        continue;
-      equals = strchr (line, '=');
-      if (*line == '[')
-        {
-          g_free (section);
-          section = read_section (line);
-        }
-      else if (equals != NULL)
-        {
-          *equals = '\0';
-        }
-      if ((*line == '[' && section == NULL) || (*line != '[' && (equals == NULL || section == NULL)))
-        {
-          ow_error_setf (error, OW_ERROR_DATA, NULL, "line %u: neither a profile nor one of its "
-                         "settings", i + 1);
-          return FALSE;
-        }
-      if (*line != '[')
-        {
-          g_autofree char *key = g_ascii_strdown (g_strchomp (line), -1);
-
-          take_setting (aws, section, key, g_strchug (equals + 1));
-        }
-    }
   return TRUE;
 }
 
 void
 ow_credential_aws_finish (OwCredentialAws *aws)
 {
-  if (aws->keys || aws->signed_in)
+  if (aws->keys || aws->signed_in || aws->helper)
     ow_credential_finding_add_work (aws->finding, "aws with your profiles");
   if (aws->sso && !aws->signed_in)
     ow_credential_finding_add_note (aws->finding, "you are not signed in: run \"aws sso login\" "

@@ -210,7 +210,7 @@ quote (const char *text)
       if (*p == '"' || *p == '\\')
         g_string_append_c (quoted, '\\');
       if (g_ascii_iscntrl (*p))
-        g_string_append_printf (quoted, "\\u%04x", (guint) (guchar) *p);
+        g_string_append_printf (quoted, "\\u%04x", (guint) (guchar) * p);
       else
         g_string_append_c (quoted, *p);
     }

@@ -38,7 +38,7 @@ typedef struct {
   const char *name;
   const char *what; /* what it lets the agent do */
   /* FALSE: there are no files. */
-  gboolean  (*look) (Look *look);
+  gboolean  (*look)(Look *look);
 } Kind;
 
 const char *
