@@ -9,6 +9,8 @@
 #include "base/ow-source.h"
 #include "base/ow-state.h"
 #include "ow-credential-copy-private.h"
+#include "ow-credential-login-private.h"
+#include "ow-credential-ssh-private.h"
 
 #define DEADLINE_MS 30000
 #define MAX_NAMED   8
@@ -23,6 +25,7 @@ ow_credentials_request_new (const char *person,
   request->person = g_strdup (person);
   request->home = g_strdup (home);
   request->runner = g_strdup (runner);
+  request->kubeconfig = g_strdup (g_getenv ("KUBECONFIG"));
   request->entries =
     g_ptr_array_new_with_free_func ((GDestroyNotify) ow_config_credential_free);
   return request;
@@ -36,6 +39,7 @@ ow_credentials_request_free (OwCredentialsRequest *request)
   g_free (request->person);
   g_free (request->home);
   g_free (request->runner);
+  g_free (request->kubeconfig);
   g_ptr_array_unref (request->entries);
   g_free (request);
 }
@@ -96,40 +100,88 @@ add_hosts (OwCredentials *self,
     g_ptr_array_add (self->hosts, ow_host_copy (g_ptr_array_index (hosts, i)));
 }
 
+/* Takes @why, a sentence. */
 static void
-take_entry (OwCredentials            *self,
-            OwCredentialCopy         *copy,
-            const OwConfigCredential *entry)
+tell_not_shared (OwCredentials            *self,
+                 const OwConfigCredential *entry,
+                 char                     *why)
+{
+  g_autofree char *taken = why;
+
+  g_ptr_array_add (self->sentences,
+                   g_strdup_printf ("The credential \"%s\" is not shared with this session. %s",
+                                    entry->name, taken));
+}
+
+static void
+tell_shared (OwCredentials            *self,
+             const OwConfigCredential *entry,
+             const char               *sentence)
 {
   g_autofree char *shown = ow_credential_copy_show (entry->path);
-  g_autofree char *of = g_strdup_printf ("the credential \"%s\"", entry->name);
-  OwCredentialKind kind = ow_credential_copy_look (copy, entry->path);
-  guint count = 0;
 
-  if (kind == OW_CREDENTIAL_MISSING)
+  g_ptr_array_add (self->shared, g_strdup (entry->name));
+  g_ptr_array_add (self->sentences,
+                   g_strdup_printf ("Shared with this session, as a copy: the credential \"%s\" "
+                                    "(%s). %s", entry->name, shown, sentence));
+}
+
+static void
+take_ssh (OwCredentials              *self,
+          OwCredentialCopy           *copy,
+          const OwConfigCredential   *entry,
+          const OwCredentialsRequest *request)
+{
+  if (ow_credential_ssh_take (self, copy, entry, request) == 0)
     {
-      g_ptr_array_add (self->sentences,
-                       g_strdup_printf ("The credential \"%s\" is not shared with this session: "
-                                        "%s is not there.", entry->name, shown));
+      tell_not_shared (self, entry, g_strdup ("There is nothing in ~/.ssh that can be copied."));
       return;
     }
-  if (kind == OW_CREDENTIAL_FILE || kind == OW_CREDENTIAL_FOLDER)
-    count = ow_credential_copy_add (copy, entry->path);
-  if (count > 0)
+  tell_shared (self, entry, "Lets the agent push and pull over SSH, and log in to servers, as "
+               "you.");
+  add_hosts (self, entry->hosts);
+}
+
+static void
+take_login (OwCredentials            *self,
+            OwCredentialCopy         *copy,
+            const OwConfigCredential *entry,
+            const char               *kubeconfig)
+{
+  g_autoptr (GPtrArray) environment = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (OwCredentialLogin) login =
+    ow_credential_login_share (copy, entry, kubeconfig, environment);
+  gboolean usable = login->use == OW_CREDENTIAL_USE_ALL || login->use == OW_CREDENTIAL_USE_PART;
+
+  if (!usable)
     {
-      g_ptr_array_add (self->shared, g_strdup (entry->name));
-      g_ptr_array_add (self->sentences,
-                       g_strdup_printf ("Shared with this session, as a copy: the credential "
-                                        "\"%s\" (%s).", entry->name, shown));
-      add_hosts (self, entry->hosts);
+      tell_not_shared (self, entry, g_strdup (login->sentence));
+      return;
     }
+  if (ow_credential_copy_add (copy, entry->path) == 0)
+    {
+      tell_not_shared (self, entry, g_strdup ("No file of it can be copied."));
+      return;
+    }
+  tell_shared (self, entry, login->sentence);
+  add_hosts (self, login->hosts);
+  while (environment->len > 0)
+    g_ptr_array_add (self->environment, g_ptr_array_steal_index (environment, 0));
+}
+
+static void
+take_entry (OwCredentials              *self,
+            OwCredentialCopy           *copy,
+            const OwConfigCredential   *entry,
+            const OwCredentialsRequest *request)
+{
+  g_autofree char *of = g_strdup_printf ("the credential \"%s\"", entry->name);
+
+  g_ptr_array_set_size (copy->left_out, 0);
+  if (entry->built_in && strcmp (entry->name, "ssh") == 0)
+    take_ssh (self, copy, entry, request);
   else
-    {
-      g_ptr_array_add (self->sentences,
-                       g_strdup_printf ("The credential \"%s\" is not shared with this session: "
-                                        "there is no file in %s that can be copied.",
-                                        entry->name, shown));
-    }
+    take_login (self, copy, entry, request->kubeconfig);
   tell_left_out (self, copy, of);
 }
 
@@ -151,7 +203,7 @@ ow_credentials_take (const OwCredentialsRequest *request,
       const OwConfigCredential *entry = g_ptr_array_index (request->entries, i);
 
       if (entry->enabled)
-        take_entry (self, copy, entry);
+        take_entry (self, copy, entry, request);
     }
   if (copy->failure != NULL)
     {

@@ -29,6 +29,7 @@ typedef struct {
   uid_t      uid;     /* whose the copies are to be */
   gid_t      gid;
   char      *runner;  /* (owned) where openworker-runner is inside: it leads ssh to the proxy */
+  char      *kubeconfig; /* (owned) (nullable) the person's KUBECONFIG */
   GPtrArray *entries; /* (owned) of OwConfigCredential; those that are off are passed over */
 } OwCredentialsRequest;
 
