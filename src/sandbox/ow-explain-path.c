@@ -206,8 +206,10 @@ fill_answer (const OwExplain  *self,
              Answer           *answer)
 {
   const OwWallPlace *place = spot->place;
+  gboolean of_home = ow_path_contains (g_get_home_dir (), spot->path);
 
-  if (place == NULL)
+  /* A home that lies where the sandbox has an empty folder is a home all the same. */
+  if (place == NULL || (place->kind == OW_WALL_EMPTY && of_home && !spot->way))
     {
       say_not_there (self, asked, answer);
       return;
@@ -285,19 +287,35 @@ take_programs (const OwExplain *self,
   notice = ow_sandbox_plan_take_programs (plan, programs);
 }
 
+/* Without a session each private home is that of the session that has it. (transfer full) */
+static char *
+find_home (const OwExplain *self,
+           const char      *path)
+{
+  g_autofree char *homes = ow_paths_get_private_homes ();
+  g_autofree char *canonical = g_canonicalize_filename (path, "/");
+  g_auto (GStrv) names = NULL;
+
+  if (self->home != NULL)
+    return g_strdup (self->home);
+  if (strcmp (canonical, homes) == 0 || !ow_path_contains (homes, canonical))
+    return g_build_filename (homes, "session", NULL);
+  names = g_strsplit (canonical + strlen (homes) + 1, "/", 2);
+  return g_build_filename (homes, names[0], NULL);
+}
+
 static void
 find_spot (const OwExplain *self,
            const char      *path,
            OwWallSpot      *spot,
            Answer          *answer)
 {
-  g_autofree char *homes = ow_paths_get_private_homes ();
+  g_autofree char *home = find_home (self, path);
   OwWallLink links[OW_WALL_LINKS] = { 0 };
   char *targets[OW_WALL_LINKS] = { NULL };
   OwSandboxPlan plan = {
     .folders = self->folders,
-    /* Without a session it is one of them that has it. */
-    .home = (char *) (self->home != NULL ? self->home : homes), .undo = (char *) self->undo,
+    .home = home, .undo = (char *) self->undo,
     .run_dir = (char *) "", .runner = (char *) "", .uid = self->uid, .gid = self->gid,
   };
   g_autoptr (GArray) view = NULL;

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: The OpenWorker authors
+"""`openworker sandbox explain` says what the wall does: 10,000 paths of this machine and of a session
+are explained, and then tried from inside (REQ-W01). What the two say has to be the same."""
+
+import collections
+import json
+import os
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+PROBE = HERE / "inside_paths.py"
+N_PATHS = 10_000
+CHUNK = 2_000
+# Where the paths of the machine come from, and how many of each hundred.
+ROOTS = {"/usr": 30, "/etc": 20, "/": 8, "/var": 8, "/proc": 6, "/dev": 5, "/sys": 4, "/run": 4,
+         "/root": 2, "/home": 2, "/tmp": 3, "/var/tmp": 3, "/opt": 2, "/lib": 3}
+ODD = ["..", ".", "", "no-such", "ünïcødé", "e\u0301", "with space", "$(id)", "%s%n", "-dash", "quote\"'",
+       "line\nbreak", "\u202e", "x" * 255, "*", "\\", "~"]
+
+
+def descend(rng, root):
+    """A path below @root, some of whose last names may not be there."""
+    path = root
+    for _ in range(rng.randrange(1, 9)):
+        try:
+            names = os.listdir(path)
+        except OSError:
+            break
+        if not names:
+            break
+        path = os.path.join(path, rng.choice(names))
+    return path
+
+
+def make_odd(rng, path):
+    """The same path in another way, or one beside it."""
+    choice = rng.randrange(4)
+    if choice == 0:
+        return path + "/" + rng.choice(ODD)
+    names = path.split("/")
+    place = rng.randrange(1, len(names) + 1)
+    names[place:place] = [rng.choice(ODD)] if choice == 1 else ["."] if choice == 2 else [
+        rng.choice(ODD[3:]), ".."]
+    return "/".join(names)
+
+
+def make_folders(account, workspace):
+    """Folders in folders, read-write and read-only in turn, with files and links: [(path, read-only)]."""
+    folder = workspace.folder
+    folders = [(folder, False), (folder / "doc", True), (folder / "doc/in it", False),
+               (workspace.path / "beside", True), (workspace.path / "beside/deep/er", False)]
+    for path, _ in folders:
+        account.mkdir(path)
+        account.write(path / "file", "x")
+        account.write(path / "ünï \"q\" $(x)", "x")
+        account.write(path / "closed", "x", 0o000)
+        account.write(path / "sub/read-only", "x", 0o444)
+        account.mkdir(path / "sub/empty", 0o555)
+        for name, target in [("out", "/etc/shadow"), ("up", ".."), ("home", str(workspace.home)),
+                             ("system", "/usr/bin"), ("other", str(folders[1][0] / "file")),
+                             ("nowhere", "gone"), ("loop", "loop"), ("tmp", "/tmp")]:
+            os.symlink(target, path / name)
+            os.chown(path / name, *account.owner(path / name), follow_symlinks=False)
+    return folders
+
+
+def draw_paths(rng, workspace, folders):
+    roots = [root for root, weight in ROOTS.items() for _ in range(weight)]
+    own = [str(path) for path, _ in folders] + [str(workspace.path), str(workspace.home)]
+    paths = {"/", "/etc", "/etc/passwd", "/etc/ssl", "/run/ow", "/opt/openworker", "/var", "/var/tmp"}
+    while len(paths) < N_PATHS:
+        path = descend(rng, rng.choice(own if rng.randrange(4) == 0 else roots))
+        if rng.randrange(3) == 0:
+            path = make_odd(rng, path)
+        try:
+            fits = 0 < len(path.encode()) <= 4096 and "\0" not in path
+        except UnicodeEncodeError:
+            fits = False
+        if fits:
+            paths.add(path)
+    return sorted(paths)
+
+
+class Explained:
+    """One session's folders: what is said of paths, and what is found at them."""
+
+    def __init__(self, account, openworker, wall, folders):
+        self.account, self.openworker, self.wall = account, openworker, wall
+        self.folders = [word for path, read_only in folders
+                        for word in ("--folder", f"{path}:ro" if read_only else path)]
+        self.place = folders[0][0]
+        shutil.copy(PROBE, self.place / PROBE.name)
+        (self.place / PROBE.name).chmod(0o644)
+
+    def say(self, paths):
+        """{path: answer}"""
+        answers = {}
+        for start in range(0, len(paths), CHUNK):
+            part = paths[start:start + CHUNK]
+            done = self.account.run([self.openworker, "sandbox", "explain", *self.wall.argv,
+                                     *self.folders, "--json", "--", *part], timeout=120)
+            assert done.returncode == 0, done.stderr
+            lines = done.stdout.splitlines()
+            assert len(lines) == len(part)
+            answers.update(zip(part, map(json.loads, lines)))
+        return answers
+
+    def find(self, paths, outside=False):
+        """{path: what inside_paths.py saw}"""
+        listed = self.place / "list"
+        self.account.write(listed, "".join(json.dumps(path) + "\n" for path in paths))
+        if outside:
+            # The account without the powers that root has outside and nobody has inside.
+            uid, gid = self.account.owner(self.place)
+            argv = ["setpriv", f"--reuid={uid}", f"--regid={gid}", "--clear-groups", "--inh-caps=-all",
+                    "--bounding-set=-all", "--"] if os.geteuid() == 0 else []
+            account = type(self.account)(os.geteuid(), os.getegid(), self.account.workspace)
+            done = account.run([*argv, "/usr/bin/python3", PROBE.name, "list", "write"], cwd=self.place,
+                               timeout=120)
+        else:
+            done = self.account.run([self.openworker, "sandbox", "exec", *self.wall.argv, *self.folders,
+                                     "--", "/usr/bin/python3", PROBE.name, "list", "write"], timeout=120)
+        assert done.returncode == 0, done.stderr
+        lines = done.stdout.splitlines()
+        assert len(lines) == len(paths), done.stderr
+        return dict(zip(paths, map(json.loads, lines)))
+
+
+def find_fault(said, seen, control):
+    """What the answer @said and what was @seen inside differ in; None: in nothing. @control: what the
+    same account saw outside."""
+    if not said["there"]:
+        return f"it is there: {seen}" if seen["there"] is True else None
+    if seen["there"] is not True:
+        return None if said["whose"] in ("own", "image") or control["there"] is not True else (
+            f"it is not there: {seen['there']}")
+    for way in ("read", "write", "list"):
+        if way in seen and not said[way] and seen[way] is True:
+            return f"{way} works inside"
+    same = control["there"] is True and control["id"] == seen["id"]
+    if said["whose"] in ("machine", "session") and not same:
+        return f"it is another than outside: {control}"
+    if said["whose"] == "own" and same and seen["kind"] != "other":
+        return "it is this machine's"
+    if said["whose"] == "session":
+        for way in ("read", "write", "list"):
+            if way in seen and said[way] and seen[way] != control[way]:
+                return f"{way} inside: {seen[way]}, outside: {control[way]}"
+    if said["whose"] == "machine":
+        for way in ("read", "list"):
+            if way in seen and said[way] and seen[way] is not True:
+                return f"{way} does not work inside: {seen[way]}"
+    if said["rule"] in ("tmp", "etc-own", "private-home", "way") and seen["kind"] in ("file", "folder"):
+        way = "read" if seen["kind"] == "file" else "list"
+        if said[way] and seen[way] is not True:
+            return f"{way} does not work inside: {seen[way]}"
+    return None
+
+
+def compare(explained, paths):
+    """{path: fault}, and how often each rule was the answer."""
+    seen = explained.find(paths)
+    # What a link in a folder leads to counts, which nobody looks at for an answer.
+    asked = {path: one.get("real", path) for path, one in seen.items()}
+    said = explained.say(sorted({*paths, *asked.values()}))
+    leads = {path: asked[path] if "links" in said[path] else path for path in paths}
+    control = explained.find(paths, outside=True)
+    faults = {}
+    for path in paths:
+        fault = find_fault(said[leads[path]], seen[path], control[path])
+        if fault is not None:
+            faults[path] = f"{fault}; said: {said[leads[path]]}"
+    return faults, collections.Counter(said[path]["rule"] for path in paths)
+
+
+EXPECTED = {
+    "bubblewrap": {"folder", "folder-read-only", "system", "etc", "etc-own", "proc", "dev", "tmp", "way",
+                   "outside", "home", "absent"},
+    "openshell": {"folder", "folder-read-only", "system", "tmp", "image"},
+}
+
+
+def test_explanation_is_what_the_wall_does(account, workspace, openworker, wall):
+    """REQ-W01 [bubblewrap, openshell]. In the simulated openshell the image is this machine's own
+    /usr and /etc, so that whose a file of the image is cannot be told there."""
+    seed = int(os.environ["OPENWORKER_TEST_SEED"])
+    print(f"OPENWORKER_TEST_SEED={seed}")
+    rng = random.Random(seed)
+    folders = make_folders(account, workspace)
+    explained = Explained(account, openworker, wall, folders)
+    paths = draw_paths(rng, workspace, folders)
+    faults, rules = compare(explained, paths)
+    # The machine is used by others meanwhile: what differs has to differ again.
+    if faults:
+        faults, _ = compare(explained, sorted(faults))
+    assert not faults, f"seed {seed}, {len(faults)} of {len(paths)}: " + "\n".join(
+        f"{path!r}: {fault}" for path, fault in list(faults.items())[:20])
+    print(dict(rules))
+    missing = EXPECTED[wall.name] - set(rules)
+    assert not missing, f"never the answer: {missing}"
