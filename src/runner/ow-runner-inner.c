@@ -318,7 +318,7 @@ inner_main (int   fd,
       answer (fd, 0, EPERM);
       _exit (1);
     }
-  ow_runner_filter_limits ();
+  ow_runner_filter_commands ();
   answer (fd, 0, 0);
   for (;;)
     serve_one (fd, high);

@@ -25,8 +25,9 @@ bool ow_runner_landlock_restrict (OwRunnerPaths list,
                                   OwRunnerPaths rw,
                                   char          error[OW_RUNNER_ERROR_SIZE]);
 
-/* Keeps this process and all it will start from setting the limits of another one. */
-void ow_runner_filter_limits (void);
+/* Keeps this process and all it will start from what no command needs and a wall around may not
+ * refuse: limits of other processes, setuid files, keyrings, typing into terminals, namespaces. */
+void ow_runner_filter_commands (void);
 
 typedef struct _OwRunnerForward OwRunnerForward;
 

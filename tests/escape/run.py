@@ -21,6 +21,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "integration")]
 
+import peers  # noqa: E402
 import places  # noqa: E402
 import probes  # noqa: E402
 import table  # noqa: E402
@@ -35,7 +36,11 @@ WALLS = {
     "bubblewrap-root": (places.Bubblewrap, True),
     "openshell": (places.Openshell, False),
     "openshell-real": (places.OpenshellReal, True),
+    "docker": (peers.Docker, True),
+    "srt": (peers.Srt, False),
+    "codex": (peers.Codex, False),
 }
+PEERS = ["docker", "srt", "codex"]
 OURS = ["direct", "bubblewrap", "bubblewrap-root", "openshell"]
 CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWPID, PR_SET_PDEATHSIG = 0x40000000, 0x00020000, 0x20000000, 1
 INNER = "OPENWORKER_ESCAPE_INNER"
@@ -95,6 +100,7 @@ def parse():
     parser = argparse.ArgumentParser(prog="./dev escape-bench", description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these probes")
     parser.add_argument("--wall", action="append", choices=list(WALLS), help="only this; repeatable")
+    parser.add_argument("--peers", action="store_true", help=f"also {', '.join(PEERS)}")
     parser.add_argument("--json", action="store_true", help="print all that came of it as JSON")
     parser.add_argument("--docs", action="store_true", help="write the table into docs/security.md")
     args = parser.parse_args()
@@ -104,6 +110,7 @@ def parse():
     if args.wall is None:
         args.wall = [wall for wall in WALLS if wall in OURS or
                      (wall == "openshell-real" and RealOpenshell.COMMAND)]
+    args.wall += [wall for wall in PEERS if args.peers and wall not in args.wall]
     args.wall = [wall for wall in args.wall if os.geteuid() == 0 or not WALLS[wall][1]]
     return args
 
@@ -196,6 +203,7 @@ def main():
                                                              dir="/var/tmp") as programs:
         programs = Path(programs)
         copy_programs(programs)
+        peers.fetch(args.wall)
         if os.geteuid() != 0:
             return work(args, ids, programs, False)
         (programs / "ids").write_text(f"{ids[0]} {ids[1]}")

@@ -196,8 +196,7 @@ def test_S20_no_command_types_into_a_terminal(account, workspace, folder, openwo
     for name, text in [("shell", (folder / "out").read_text()), ("exec", done.stdout),
                        ("task", (folder / "out2").read_text())]:
         assert text.endswith("over\n"), text
-        # OpenShell's own filter lets a task type into the terminal that is its own.
-        assert "DONE" not in text or (name == "task" and wall.is_openshell), (name, text)
+        assert "DONE" not in text, (name, text)
     assert re.match(r"/dev/pts/\d+\n|/dev/(console|tty)\n|not a tty\n", (folder / "out3").read_text())
 
 
