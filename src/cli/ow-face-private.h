@@ -97,6 +97,7 @@ void ow_command_sandbox_delete (OwFace *face, int argc, char **argv);
 void ow_command_sandbox_exec  (OwFace *face, int argc, char **argv);
 void ow_command_sandbox_explain (OwFace *face, int argc, char **argv);
 void ow_command_sandbox_list  (OwFace *face, int argc, char **argv);
+void ow_command_sandbox_traffic (OwFace *face, int argc, char **argv);
 void ow_command_sandbox_logs  (OwFace *face, int argc, char **argv);
 void ow_command_sandbox_programs (OwFace *face, int argc, char **argv);
 void ow_command_sandbox_prove (OwFace *face, int argc, char **argv);

@@ -48,6 +48,8 @@ static const struct
   { "sandbox", "programs", OW_FACE_VISITOR, ow_command_sandbox_programs,
     "share programs of yours with sandboxes" },
   { "sandbox", "allow", OW_FACE_VISITOR, ow_command_sandbox_allow,
+  { "sandbox", "traffic", OW_FACE_VISITOR, ow_command_sandbox_traffic,
+    "show what left this machine" },
     "let a session reach one more host" },
   { "audit", NULL, OW_FACE_VISITOR, ow_command_audit,
     "show and verify the record of what agents did" },

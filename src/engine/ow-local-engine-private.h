@@ -182,6 +182,9 @@ void         ow_engine_sandboxes_reap         (OwLocalEngine       *self,
                                                const json_t        *params,
                                                GTask               *task);
 /* ow-engine-sandbox-hosts.c */
+void         ow_engine_sandboxes_traffic      (OwLocalEngine       *self,
+                                               const json_t        *params,
+                                               GTask               *task);
 void         ow_engine_sandboxes_logs         (OwLocalEngine       *self,
                                                const json_t        *params,
                                                GTask               *task);

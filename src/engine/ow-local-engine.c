@@ -362,6 +362,7 @@ static const struct
   { "sandbox.reap", ow_engine_sandboxes_reap, FALSE, { NULL } },
   { "sandbox.show", ow_engine_sandboxes_show, TRUE, { "sandbox" } },
   { "sandbox.prove", sandbox_prove, FALSE, { "provider" } },
+  { "sandbox.traffic", ow_engine_sandboxes_traffic, TRUE, { "session" } },
   { "session.changes", ow_engine_changes_show, FALSE, { "session" } },
   { "session.delete", ow_engine_sessions_delete, FALSE, { "session" } },
   { "session.end", ow_engine_sessions_end, FALSE, { "session" } },

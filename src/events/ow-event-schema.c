@@ -99,6 +99,37 @@ check_port (const json_t *value)
   return json_integer_value (value) <= G_MAXUINT16;
 }
 
+/* A count, or null where nobody counted. */
+static gboolean
+is_total (const json_t *value,
+          gboolean      nullable)
+{
+  return (nullable && json_is_null (value)) ||
+         (json_is_integer (value) && json_integer_value (value) >= 0);
+}
+
+static gboolean
+check_traffic (const json_t *value)
+{
+  for (size_t i = 0; i < json_array_size (value); i++)
+    {
+      const json_t *host = json_array_get (value, i);
+      const json_t *program = json_object_get (host, "program");
+
+      if (!json_is_string (json_object_get (host, "host")) ||
+          !is_total (json_object_get (host, "port"), FALSE) ||
+          !check_port (json_object_get (host, "port")) ||
+          !is_total (json_object_get (host, "up"), TRUE) ||
+          !is_total (json_object_get (host, "down"), TRUE) ||
+          !is_total (json_object_get (host, "connections"), FALSE) ||
+          !is_total (json_object_get (host, "refused"), FALSE) ||
+          (program != NULL && !json_is_string (program)) ||
+          json_object_size (host) != 6u + (program != NULL))
+        return FALSE;
+    }
+  return TRUE;
+}
+
 #define LEVEL { "level", STRING, level_values, NULL }
 #define CALL  { "call", STRING, NULL, NULL }
 #define TOOL  { "tool", STRING, NULL, NULL }
@@ -201,6 +232,7 @@ static const Schema schemas[OW_EVENT_N_TYPES] = {
                         { "reason", STRING | OPTIONAL, NULL, NULL },
                       } },
   [OW_EVENT_FOLDERS_CHANGED] = { { { "folders", ARRAY, NULL, check_folders }, LEVEL } },
+  [OW_EVENT_TRAFFIC] = { { { "traffic", ARRAY, NULL, check_traffic }, LEVEL } },
   [OW_EVENT_NOTICE] = { { { "text", STRING, NULL, NULL } } },
   [OW_EVENT_TURN_ENDED] = { {
                               { "reason", STRING, turn_values, NULL },

@@ -9,6 +9,7 @@
 
 #include "ow-proxy-report-private.h"
 #include "ow-proxy-resolver-private.h"
+#include "ow-proxy-traffic-private.h"
 #include "wire/ow-host-list.h"
 
 /* One client's connection: a head is read, its host looked up in the list, resolved and
@@ -21,6 +22,7 @@ typedef struct {
   OwHostList     *list;
   OwProxyResolver *resolver;
   OwProxyReport   *report;
+  OwProxyTraffic  *traffic;
   double           time_scale; /* 1, or less in tests */
 } OwProxyContext;
 

@@ -50,6 +50,9 @@ struct _OwProxyConnection {
   int64_t               connect_deadline; /* of all addresses together */
   OwProxyFlow           up;               /* from the client to the host */
   OwProxyFlow           down;
+  OwProxyTrafficHost   *traffic;          /* (nullable) while it is connected */
+  uint64_t              counted_up;       /* what traffic has of this connection */
+  uint64_t              counted_down;
 };
 
 static int64_t
@@ -89,9 +92,23 @@ close_host (OwProxyConnection *self)
   self->host = -1;
 }
 
+static void
+count_traffic (OwProxyConnection *self)
+{
+  if (self->traffic == NULL)
+    return;
+  ow_proxy_traffic_count (self->context->traffic, self->traffic, self->up.sent - self->counted_up,
+                          self->down.got - self->counted_down);
+  self->counted_up = self->up.sent;
+  self->counted_down = self->down.got;
+}
+
 void
 ow_proxy_connection_free (OwProxyConnection *self)
 {
+  count_traffic (self);
+  if (self->traffic != NULL)
+    ow_proxy_traffic_close (self->context->traffic, self->traffic);
   close_host (self);
   close (self->client);
   free (self->head);
@@ -357,6 +374,7 @@ start_relay (OwProxyConnection *self,
   self->head = NULL;
   self->state = STATE_RELAY;
   self->deadline = after (self, now, IDLE_MS);
+  self->traffic = ow_proxy_traffic_open (self->context->traffic, &request->host, request->port);
 }
 
 static void
@@ -492,6 +510,7 @@ relay (OwProxyConnection *self,
 
   relay_up (self, client, host, &moved);
   good = relay_down (self, client, host, &moved);
+  count_traffic (self);
   if (moved)
     self->deadline = after (self, now, IDLE_MS);
   if (!good)

@@ -16,6 +16,8 @@ typedef struct {
   char    *data;      /* (owned, nullable) while there is something to hold */
   size_t   begin;
   size_t   end;
+  uint64_t got;       /* bytes that were read */
+  uint64_t sent;      /* bytes that were written, our own among them */
   uint64_t left;      /* bytes that may still be read; UINT64_MAX: all that come */
   bool     read_end;  /* no more will be read */
   bool     ended;     /* and the other side was told so */

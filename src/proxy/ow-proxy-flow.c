@@ -88,6 +88,7 @@ ow_proxy_flow_read (OwProxyFlow *self,
     }
   *moved = true;
   self->end += (size_t) got;
+  self->got += (uint64_t) got;
   if (self->left != UINT64_MAX)
     self->left -= (uint64_t) got;
   if (self->left == 0)
@@ -109,6 +110,7 @@ ow_proxy_flow_write (OwProxyFlow *self,
         return errno == EAGAIN || errno == EINTR;
       *moved = true;
       self->begin += (size_t) done;
+      self->sent += (uint64_t) done;
     }
   if (self->begin < self->end)
     return true;

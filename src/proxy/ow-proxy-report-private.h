@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "wire/ow-json.h"
+
 /* Lines for the parent, one a decision. The proxy never waits for a parent that does
  * not read: what does not fit into the queue pushes out the oldest line, and the next
  * line that goes out says how many were lost. */
@@ -20,6 +22,7 @@ typedef struct {
   unsigned int port;
   const char  *reason;
   const char  *address; /* (nullable) */
+  const char  *program; /* (nullable) what the inside says that asked */
 } OwProxyDecision;
 
 /* @fd stays the caller's. */
@@ -27,6 +30,8 @@ OwProxyReport *ow_proxy_report_new  (int fd);
 void           ow_proxy_report_free (OwProxyReport *self);
 
 void ow_proxy_report_add (OwProxyReport *self, const OwProxyDecision *decision);
+/* A line of another kind; it is taken. Shorter than PIPE_BUF. */
+void ow_proxy_report_take (OwProxyReport *self, json_t *line);
 
 bool ow_proxy_report_wants_to_write (const OwProxyReport *self);
 

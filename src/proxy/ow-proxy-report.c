@@ -63,6 +63,16 @@ ow_proxy_report_add (OwProxyReport         *self,
 
   if (decision->address != NULL && decision->address[0] != '\0')
     json_object_set_new (line, "address", json_string (decision->address));
+  /* NULL where it is no UTF-8: it names nothing then. */
+  if (decision->program != NULL && decision->program[0] != '\0')
+    json_object_set_new (line, "program", json_string (decision->program));
+  ow_proxy_report_take (self, line);
+}
+
+void
+ow_proxy_report_take (OwProxyReport *self,
+                      json_t        *line)
+{
   if (self->n_lines == OW_PROXY_REPORT_MAX_LINES)
     {
       json_decref (take_first (self));

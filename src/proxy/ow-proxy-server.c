@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +39,7 @@ typedef struct {
   int                         listener;   /* -1 until there is a list */
   int64_t                     accept_at;
   uint64_t                    last_ticket;
+  uint64_t                    n_lists;
   OwProxyConnection          *connections[OW_PROXY_SERVER_MAX_CONNECTIONS];
   size_t                      n_connections;
   bool                        over;
@@ -109,8 +111,12 @@ on_list (const char *line,
   self->context.list = list;
   for (size_t i = 0; i < self->n_connections; i++)
     ow_proxy_connection_list_changed (self->connections[i], now_ms ());
+  self->n_lists++;
   if (self->listener < 0)
     start_listening (self);
+  else
+    ow_proxy_report_take (self->context.report,
+                          json_pack ("{s:I}", "list", (json_int_t) self->n_lists));
   return !self->over;
 }
 
@@ -186,7 +192,10 @@ prepare (Server        *self,
          int64_t        now)
 {
   bool accepts = self->n_connections < OW_PROXY_SERVER_MAX_CONNECTIONS && now >= self->accept_at;
-  int64_t wake = now < self->accept_at ? self->accept_at : INT64_MAX;
+  int64_t wake = ow_proxy_traffic_tell (self->context.traffic, now);
+
+  if (now < self->accept_at && self->accept_at < wake)
+    wake = self->accept_at;
 
   polled[POLL_STDIN] = (struct pollfd) { .fd = STDIN_FILENO, .events = POLLIN };
   polled[POLL_STDOUT] = (struct pollfd) { .fd = STDOUT_FILENO };
@@ -251,14 +260,70 @@ handle (Server              *self,
   drop_finished (self, now);
 }
 
+static volatile sig_atomic_t asked_to_end;
+
+static void
+on_terminate (int number)
+{
+  asked_to_end = true;
+}
+
+/* SIGTERM comes while the loop waits and at no other time. Returns the mask to wait with. */
+static sigset_t
+take_terminate (void)
+{
+  const struct sigaction action = { .sa_handler = on_terminate };
+  sigset_t blocked;
+  sigset_t former;
+
+  sigemptyset (&blocked);
+  sigaddset (&blocked, SIGTERM);
+  sigprocmask (SIG_BLOCK, &blocked, &former);
+  sigaction (SIGTERM, &action, NULL);
+  sigdelset (&former, SIGTERM);
+  return former;
+}
+
+static void
+wait_and_handle (Server         *self,
+                 struct pollfd  *polled,
+                 const sigset_t *mask)
+{
+  int timeout = prepare (self, polled, now_ms ());
+  const struct timespec limit = { timeout / 1000, timeout % 1000 * 1000000L };
+  int ready = ppoll (polled, POLL_FIRST_CONNECTION + 2 * self->n_connections,
+                     timeout < 0 ? NULL : &limit, mask);
+
+  if (asked_to_end)
+    self->over = true;
+  else if (ready < 0 && errno != EINTR)
+    fail (self, "Waiting for something to happen failed: %s", strerror (errno));
+  else if (ready >= 0)
+    handle (self, polled, now_ms ());
+}
+
+/* The last of what was counted, as far as someone reads without being waited for. */
+static void
+write_rest (Server *self)
+{
+  struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
+
+  ow_proxy_traffic_flush (self->context.traffic);
+  if (self->status == 0 && ow_proxy_report_wants_to_write (self->context.report) &&
+      poll (&out, 1, 0) == 1)
+    write_decisions (self, out.revents);
+}
+
 static void
 clear (Server *self)
 {
   for (size_t i = 0; i < self->n_connections; i++)
     ow_proxy_connection_free (self->connections[i]);
+  write_rest (self);
   if (self->listener >= 0)
     ow_proxy_listener_close (self->listener, self->options->socket_path);
   ow_frame_reader_free (self->reader);
+  ow_proxy_traffic_free (self->context.traffic);
   ow_proxy_report_free (self->context.report);
   ow_host_list_free (self->context.list);
 }
@@ -266,28 +331,23 @@ clear (Server *self)
 int
 ow_proxy_server_run (const OwProxyServerOptions *options)
 {
+  OwProxyReport *report = ow_proxy_report_new (STDOUT_FILENO);
+  const sigset_t mask = take_terminate ();
   static struct pollfd polled[POLL_FIRST_CONNECTION + 2 * OW_PROXY_SERVER_MAX_CONNECTIONS];
   Server self = {
     .options = options,
     .listener = -1,
     .context = {
       .resolver = ow_proxy_resolver_new (),
-      .report = ow_proxy_report_new (STDOUT_FILENO),
+      .report = report,
+      .traffic = ow_proxy_traffic_new (report),
       .time_scale = options->time_scale,
     },
     .reader = ow_frame_reader_new (MAX_LIST_BYTES),
   };
 
   while (!self.over)
-    {
-      int timeout = prepare (&self, polled, now_ms ());
-      int ready = poll (polled, POLL_FIRST_CONNECTION + 2 * self.n_connections, timeout);
-
-      if (ready < 0 && errno != EINTR)
-        fail (&self, "Waiting for something to happen failed: %s", strerror (errno));
-      else if (ready >= 0)
-        handle (&self, polled, now_ms ());
-    }
+    wait_and_handle (&self, polled, &mask);
   clear (&self);
   return self.status;
 }

@@ -16,11 +16,11 @@
 #include "ow-bubblewrap-args-private.h"
 #include "ow-bubblewrap-explain-private.h"
 #include "ow-bubblewrap-prepare-private.h"
+#include "ow-host-line-private.h"
 #include "ow-landlock-check-private.h"
 #include "ow-ready-process-private.h"
 #include "ow-wall-instance-private.h"
 #include "sandbox/ow-registry.h"
-#include "wire/ow-json.h"
 
 #define TRIAL_MS   20000
 #define READY_MS   30000
@@ -341,34 +341,6 @@ on_hosts_written (GObject      *object,
   g_output_stream_write_all_finish (G_OUTPUT_STREAM (object), result, NULL, NULL);
 }
 
-static GBytes *
-make_host_list (GPtrArray *hosts)
-{
-  json_t *list = json_array ();
-  json_t *root = json_object ();
-  g_autoptr (GString) line = g_string_new (NULL);
-  char *text;
-
-  for (guint i = 0; hosts != NULL && i < hosts->len; i++)
-    {
-      const OwHost *host = g_ptr_array_index (hosts, i);
-      json_t *entry = json_object ();
-
-      json_object_set_new (entry, "host", json_string (host->host));
-      json_object_set_new (entry, "port", json_integer (host->port));
-      if (host->private)
-        json_object_set_new (entry, "private", json_true ());
-      json_array_append_new (list, entry);
-    }
-  json_object_set_new (root, "allow", list);
-  text = ow_json_dump (root, NULL);
-  json_decref (root);
-  g_string_append (line, text != NULL ? text : "{\"allow\":[]}");
-  g_string_append_c (line, '\n');
-  free (text);
-  return g_bytes_new (line->str, line->len);
-}
-
 static OwProcess *
 spawn_proxy (Raise   *raise,
              GError **error)
@@ -405,7 +377,7 @@ start_proxy (GTask *task)
       return;
     }
   raise->proxy = ow_ready_process_new (process, "openworker-proxy");
-  raise->hosts = make_host_list (raise->plan->hosts);
+  raise->hosts = ow_host_line_new (raise->plan->hosts);
   g_output_stream_write_all_async (ow_process_get_stdin (process),
                                    g_bytes_get_data (raise->hosts, NULL),
                                    g_bytes_get_size (raise->hosts), G_PRIORITY_DEFAULT, NULL,

@@ -293,19 +293,18 @@ on_allowed (GObject      *source,
 
 static void
 allow_async (OwSandboxInstance  *instance,
-             const char         *host,
-             guint16             port,
+             const OwHost       *host,
              GCancellable       *cancellable,
              GAsyncReadyCallback callback,
              gpointer            user_data)
 {
   OwOpenshellInstance *self = OW_OPENSHELL_INSTANCE (instance);
   g_autoptr (GTask) task = g_task_new (self, cancellable, callback, user_data);
-  g_autofree char *name = ow_openshell_policy_host (host);
+  g_autofree char *name = ow_openshell_policy_host (host->host);
 
   g_task_set_source_tag (task, allow_async);
-  ow_openshell_allow_async (self->facts->openshell, self->name, name, port, FALSE, cancellable,
-                            on_allowed, g_steal_pointer (&task));
+  ow_openshell_allow_async (self->facts->openshell, self->name, name, host->port, FALSE,
+                            cancellable, on_allowed, g_steal_pointer (&task));
 }
 
 static gboolean

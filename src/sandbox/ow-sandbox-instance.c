@@ -14,6 +14,8 @@ ow_sandbox_instance_default_init (OwSandboxInstanceInterface *iface)
                 G_TYPE_NONE, 1, G_TYPE_STRING);
   g_signal_new ("decision", OW_TYPE_SANDBOX_INSTANCE, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
                 G_TYPE_NONE, 1, G_TYPE_STRING);
+  g_signal_new ("traffic", OW_TYPE_SANDBOX_INSTANCE, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
+                G_TYPE_NONE, 1, G_TYPE_STRING);
 }
 
 const OwAttach *
@@ -134,13 +136,14 @@ ow_sandbox_instance_can_allow (OwSandboxInstance *self)
 {
   g_return_val_if_fail (OW_IS_SANDBOX_INSTANCE (self), FALSE);
 
+  if (OW_SANDBOX_INSTANCE_GET_IFACE (self)->can_allow != NULL)
+    return OW_SANDBOX_INSTANCE_GET_IFACE (self)->can_allow (self);
   return OW_SANDBOX_INSTANCE_GET_IFACE (self)->allow_async != NULL;
 }
 
 void
 ow_sandbox_instance_allow_async (OwSandboxInstance  *self,
-                                 const char         *host,
-                                 guint16             port,
+                                 const OwHost       *host,
                                  GCancellable       *cancellable,
                                  GAsyncReadyCallback callback,
                                  gpointer            user_data)
@@ -151,7 +154,7 @@ ow_sandbox_instance_allow_async (OwSandboxInstance  *self,
 
   if (ow_sandbox_instance_can_allow (self))
     {
-      OW_SANDBOX_INSTANCE_GET_IFACE (self)->allow_async (self, host, port, cancellable, callback,
+      OW_SANDBOX_INSTANCE_GET_IFACE (self)->allow_async (self, host, cancellable, callback,
                                                          user_data);
       return;
     }

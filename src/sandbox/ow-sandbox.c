@@ -18,7 +18,7 @@
 #include "sandbox/ow-reaper.h"
 #include "sandbox/ow-registry.h"
 
-enum { SIGNAL_LOST, SIGNAL_DECISION, N_SIGNALS };
+enum { SIGNAL_LOST, SIGNAL_DECISION, SIGNAL_TRAFFIC, N_SIGNALS };
 static guint signals[N_SIGNALS];
 
 G_DEFINE_FINAL_TYPE_WITH_CODE (OwSandbox, ow_sandbox, G_TYPE_OBJECT,
@@ -186,6 +186,14 @@ ow_sandbox_on_decision (OwSandboxInstance *instance,
   free (checked);
 }
 
+static void
+ow_sandbox_on_traffic (OwSandboxInstance *instance,
+                       const char        *line,
+                       OwSandbox         *self)
+{
+  g_signal_emit (self, signals[SIGNAL_TRAFFIC], 0, line);
+}
+
 /* --- start, step by step --- */
 
 static void
@@ -306,6 +314,7 @@ ow_sandbox_raised (GObject      *source,
   g_signal_connect (self->channel, "unreached", G_CALLBACK (ow_sandbox_on_unreached), self);
   g_signal_connect (self->instance, "ended", G_CALLBACK (ow_sandbox_on_ended), self);
   g_signal_connect (self->instance, "decision", G_CALLBACK (ow_sandbox_on_decision), self);
+  g_signal_connect (self->instance, "traffic", G_CALLBACK (ow_sandbox_on_traffic), self);
   ow_channel_connect_async (self->channel, self->cancellable, ow_sandbox_connected,
                             g_object_ref (self));
   ow_sandbox_instance_verify_async (self->instance, self->cancellable, ow_sandbox_verified,
@@ -643,7 +652,7 @@ ow_sandbox_allowed (GObject      *source,
       /* The next wall of this session has it from the start. */
       if (self->hosts == NULL)
         self->hosts = g_ptr_array_new_with_free_func ((GDestroyNotify) ow_host_free);
-      g_ptr_array_add (self->hosts, ow_host_new (host->host, host->port));
+      g_ptr_array_add (self->hosts, ow_host_copy (host));
       g_task_return_boolean (task, TRUE);
     }
   else
@@ -652,8 +661,7 @@ ow_sandbox_allowed (GObject      *source,
 
 void
 ow_sandbox_allow_async (OwSandbox          *self,
-                        const char         *host,
-                        guint16             port,
+                        const OwHost       *host,
                         GCancellable       *cancellable,
                         GAsyncReadyCallback callback,
                         gpointer            user_data)
@@ -662,11 +670,11 @@ ow_sandbox_allow_async (OwSandbox          *self,
   GError *error = NULL;
 
   g_task_set_source_tag (task, ow_sandbox_allow_async);
-  g_task_set_task_data (task, ow_host_new (host, port), (GDestroyNotify) ow_host_free);
+  g_task_set_task_data (task, ow_host_copy (host), (GDestroyNotify) ow_host_free);
   if (self->state == OW_SANDBOX_UP)
     {
-      ow_sandbox_instance_allow_async (self->instance, host, port, cancellable,
-                                       ow_sandbox_allowed, g_steal_pointer (&task));
+      ow_sandbox_instance_allow_async (self->instance, host, cancellable, ow_sandbox_allowed,
+                                       g_steal_pointer (&task));
       return;
     }
   ow_error_set (&error, OW_ERROR_FAILED, "The host was not allowed",
@@ -746,6 +754,8 @@ ow_sandbox_class_init (OwSandboxClass *klass)
   object_class->finalize = ow_sandbox_finalize;
   signals[SIGNAL_LOST] = g_signal_new ("lost", OW_TYPE_SANDBOX, G_SIGNAL_RUN_LAST, 0, NULL,
                                        NULL, NULL, G_TYPE_NONE, 1, G_TYPE_STRING);
+  signals[SIGNAL_TRAFFIC] = g_signal_new ("traffic", OW_TYPE_SANDBOX, G_SIGNAL_RUN_LAST, 0, NULL,
+                                          NULL, NULL, G_TYPE_NONE, 1, G_TYPE_STRING);
   signals[SIGNAL_DECISION] = g_signal_new ("decision", OW_TYPE_SANDBOX, G_SIGNAL_RUN_LAST,
                                            0, NULL, NULL, NULL, G_TYPE_NONE, 1,
                                            G_TYPE_STRING);

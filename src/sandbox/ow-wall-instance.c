@@ -12,6 +12,7 @@
 
 #include "base/ow-error.h"
 #include "base/ow-source.h"
+#include "ow-wall-hosts-private.h"
 
 #define GRACE_MS   2000
 /* How long the kernel may take to end what was killed: a thousand processes take seconds. */
@@ -23,6 +24,7 @@ struct _OwWallInstance {
 
   OwReadyProcess *main_process; /* (owned) (nullable) NULL once stopped */
   OwReadyProcess *proxy;        /* (owned) (nullable) */
+  OwWallHosts    *hosts;        /* (owned) (nullable) the proxy's */
   OwAttach       *attach;       /* (owned) */
   GPid            main_pid;
   int             inner_fd;     /* pidfd of the first process inside, -1: none */
@@ -66,6 +68,7 @@ drop_children (OwWallInstance *self)
   if (self->proxy != NULL)
     g_signal_handlers_disconnect_by_data (self->proxy, self);
   g_clear_object (&self->main_process);
+  g_clear_pointer (&self->hosts, ow_wall_hosts_free);
   g_clear_object (&self->proxy);
 }
 
@@ -94,12 +97,15 @@ on_ended (OwReadyProcess *process,
   ow_source_idle (G_PRIORITY_DEFAULT_IDLE, tell_end, g_object_ref (self), g_object_unref);
 }
 
+/* What was counted is told while it is being stopped too: the last of it comes then. */
 static void
-on_decision (OwReadyProcess *process,
-             const char     *line,
-             OwWallInstance *self)
+on_line (OwReadyProcess *process,
+         const char     *line,
+         OwWallInstance *self)
 {
-  if (!self->over)
+  if (g_str_has_prefix (line, "{\"traffic\":"))
+    g_signal_emit_by_name (self, "traffic", line);
+  else if (!self->over && !ow_wall_hosts_take (self->hosts, line))
     g_signal_emit_by_name (self, "decision", line);
 }
 
@@ -266,9 +272,42 @@ stop_finish (OwSandboxInstance *instance,
   return g_task_propagate_boolean (G_TASK (result), error);
 }
 
+static gboolean
+can_allow (OwSandboxInstance *instance)
+{
+  return OW_WALL_INSTANCE (instance)->hosts != NULL;
+}
+
+static void
+allow_async (OwSandboxInstance  *instance,
+             const OwHost       *host,
+             GCancellable       *cancellable,
+             GAsyncReadyCallback callback,
+             gpointer            user_data)
+{
+  OwWallInstance *self = OW_WALL_INSTANCE (instance);
+  GTask *task = g_task_new (self, cancellable, callback, user_data);
+
+  g_task_set_source_tag (task, allow_async);
+  ow_wall_hosts_allow (self->hosts, host, task);
+}
+
+static gboolean
+allow_finish (OwSandboxInstance *instance,
+              GAsyncResult      *result,
+              GError           **error)
+{
+  g_return_val_if_fail (g_task_is_valid (result, instance), FALSE);
+
+  return g_task_propagate_boolean (G_TASK (result), error);
+}
+
 static void
 ow_wall_instance_iface_init (OwSandboxInstanceInterface *iface)
 {
+  iface->can_allow = can_allow;
+  iface->allow_async = allow_async;
+  iface->allow_finish = allow_finish;
   iface->get_attach = get_attach;
   iface->get_main_pid = get_main_pid;
   iface->stop_async = stop_async;
@@ -297,7 +336,8 @@ ow_wall_instance_new (const OwSandboxPlan *plan,
   if (proxy != NULL)
     {
       g_signal_connect (proxy, "ended", G_CALLBACK (on_ended), self);
-      g_signal_connect (proxy, "line", G_CALLBACK (on_decision), self);
+      g_signal_connect (proxy, "line", G_CALLBACK (on_line), self);
+      self->hosts = ow_wall_hosts_new (proxy, plan->hosts);
     }
   if (ow_ready_process_is_over (main_process))
     on_ended (main_process, "it ended right after its start", self);

@@ -121,11 +121,12 @@ describe_refusal (const char *host,
 
   /* What can be seen from inside anyway (no such name, no answer) needs no notice. */
   if (g_str_equal (reason, "not_listed"))
-    return g_strdup_printf ("The connection to %s:%" JSON_INTEGER_FORMAT " was refused: it is not "
-                            "on this session's list of hosts.", shown, port);
+    return g_strdup_printf ("%s:%" JSON_INTEGER_FORMAT " was refused by this session's list of "
+                            "hosts; it is not a network fault.", shown, port);
   if (g_str_equal (reason, "address"))
-    return g_strdup_printf ("The connection to %s:%" JSON_INTEGER_FORMAT " was refused: its "
-                            "address is a local or private one.", shown, port);
+    return g_strdup_printf ("%s:%" JSON_INTEGER_FORMAT " was refused by this session's wall, "
+                            "because its address is a local or private one; it is not a network "
+                            "fault.", shown, port);
   return NULL;
 }
 

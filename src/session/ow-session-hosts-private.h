@@ -14,5 +14,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (OwSessionHosts, ow_session_hosts_free)
 
 /* A decision line of the sandbox. */
 void ow_session_hosts_decided (OwSession *self, const char *line);
+/* A line of the sandbox about what went to a host and came from it. */
+void ow_session_hosts_traffic (OwSession *self, const char *line);
+/* Stores what there is of that and was not stored yet. */
+void ow_session_hosts_tell    (OwSession *self);
 /* A tool call has begun (@event) or ended: which one a refusal belongs to. */
 void ow_session_hosts_call    (OwSession *self, OwEvent *event);

@@ -7,9 +7,11 @@
 
 #include "base/ow-error.h"
 #include "base/ow-paths.h"
+#include "base/ow-source.h"
 #include "base/ow-text.h"
 #include "config/ow-config-hosts.h"
 #include "ow-session-events-private.h"
+#include "ow-session-traffic-private.h"
 
 /* What runs inside can name as many hosts as it likes; the list, the store and the record must
  * not grow with it without end. */
@@ -21,6 +23,8 @@
 
 /* A log tells a refusal late; the call may be over by then, and others after it. */
 #define KEPT_CALLS 16
+/* What was counted since and was not stored is lost with the program. */
+#define TELL_MS 30000
 
 typedef struct {
   char  *call;      /* (owned) (nullable) a place not used yet */
@@ -29,6 +33,8 @@ typedef struct {
 } Window;
 
 struct OwSessionHosts {
+  OwSessionTraffic *traffic; /* (owned) */
+  GSource    *tell;       /* (owned) (nullable) it is stored then */
   GHashTable *refused;    /* (owned) set of "HOST:PORT REASON" */
   gboolean    full;       /* that no more are listed was said */
   guint       questions;
@@ -42,6 +48,7 @@ ow_session_hosts_new (void)
 {
   OwSessionHosts *hosts = g_new0 (OwSessionHosts, 1);
 
+  hosts->traffic = ow_session_traffic_new ();
   hosts->refused = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   return hosts;
 }
@@ -51,6 +58,8 @@ ow_session_hosts_free (OwSessionHosts *hosts)
 {
   if (hosts == NULL)
     return;
+  ow_source_clear (&hosts->tell);
+  ow_session_traffic_free (hosts->traffic);
   g_hash_table_unref (hosts->refused);
   for (guint i = 0; i < KEPT_CALLS; i++)
     g_free (hosts->calls[i].call);
@@ -150,13 +159,13 @@ ow_session_allow_host_async (OwSession          *self,
   g_return_if_fail (OW_IS_SESSION (self));
   g_return_if_fail (host != NULL);
 
-  allow->host = ow_host_new (host->host, host->port);
+  allow->host = ow_host_copy (host);
   task = g_task_new (self, cancellable, callback, user_data);
   g_task_set_source_tag (task, ow_session_allow_host_async);
   g_task_set_task_data (task, allow, (GDestroyNotify) allow_free);
   if (self->sandbox != NULL)
     {
-      ow_sandbox_allow_async (self->sandbox, host->host, host->port, cancellable, on_allowed,
+      ow_sandbox_allow_async (self->sandbox, host, cancellable, on_allowed,
                               g_steal_pointer (&task));
       return;
     }
@@ -283,6 +292,55 @@ ask (OwSession  *self,
   free (text);
 }
 
+/* --- what left the machine --- */
+
+void
+ow_session_hosts_tell (OwSession *self)
+{
+  OwSessionHosts *hosts = self->hosts;
+
+  ow_source_clear (&hosts->tell);
+  if (!ow_session_traffic_is_new (hosts->traffic) || self->phase == OW_SESSION_ENDED)
+    return;
+  ow_session_traffic_told (hosts->traffic);
+  ow_session_append (self, OW_EVENT_TRAFFIC,
+                     json_pack ("{s:o, s:s}", "traffic",
+                                ow_session_traffic_to_json (hosts->traffic),
+                                "level", ow_level_to_string (self->level)));
+}
+
+static gboolean
+on_tell (gpointer user_data)
+{
+  OwSession *self = user_data;
+
+  ow_session_hosts_tell (self);
+  return G_SOURCE_REMOVE;
+}
+
+static void
+tell_later (OwSession *self)
+{
+  if (self->hosts->tell == NULL)
+    self->hosts->tell = ow_source_timeout (TELL_MS, on_tell, self, NULL);
+}
+
+void
+ow_session_hosts_traffic (OwSession  *self,
+                          const char *line)
+{
+  ow_session_traffic_take (self->hosts->traffic, ow_sandbox_get_id (self->sandbox), line);
+  tell_later (self);
+}
+
+json_t *
+ow_session_get_traffic (OwSession *self)
+{
+  g_return_val_if_fail (OW_IS_SESSION (self), NULL);
+
+  return ow_session_traffic_to_json (self->hosts->traffic);
+}
+
 /* --- what the sandbox says --- */
 
 /* The call that ran at that time; NULL where none did. One runs at a time. */
@@ -342,6 +400,8 @@ ow_session_hosts_decided (OwSession  *self,
   if (members == NULL)
     return;
   refused = g_str_equal (ow_json_get_string (members, "decision", ""), "refuse");
+  ow_session_traffic_decided (self->hosts->traffic, members);
+  tell_later (self);
   if (refused && !note_refused (self, members))
     {
       json_decref (members);

@@ -8,6 +8,7 @@
 #include "base/ow-state.h"
 #include "base/ow-text.h"
 #include "ow-session-events-private.h"
+#include "ow-session-hosts-private.h"
 #include "ow-session-resume-private.h"
 
 /* A session's one run: the wall goes up, turns come one after the other, the wall comes
@@ -71,6 +72,7 @@ on_stopped (GObject      *source,
   gboolean down;
 
   down = ow_sandbox_stop_finish (OW_SANDBOX (source), result, &error);
+  ow_session_hosts_tell (self);
   if (self->wall_up || !down)
     ow_session_append (self, OW_EVENT_WALL,
                        ow_session_events_wall ("down", self->level,

@@ -165,6 +165,14 @@ on_decision (OwSandbox  *sandbox,
 /* What both ways to a session share: its sandbox of @options, not started. */
 static OwSession *
 make_session (OwStore                 *store,
+static void
+on_traffic (OwSandbox  *sandbox,
+            const char *line,
+            OwSession  *self)
+{
+  ow_session_hosts_traffic (self, line);
+}
+
               OwAudit                 *audit,
               OwEventList             *events,
               gboolean                 resumed,
@@ -194,6 +202,7 @@ make_session (OwStore                 *store,
   self->audit = g_object_ref (audit);
   self->events = g_object_ref (events);
   self->consent = ow_consent_new (self->events, options->approve);
+  g_signal_connect (self->sandbox, "traffic", G_CALLBACK (on_traffic), self);
   ow_consent_set_parks (self->consent, options->parks);
   if (options->rules != NULL)
     ow_consent_set_rules (self->consent, options->rules,

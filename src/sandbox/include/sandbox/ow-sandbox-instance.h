@@ -5,6 +5,7 @@
 
 #include <gio/gio.h>
 
+#include "config/ow-host.h"
 #include "sandbox/ow-attach.h"
 
 /* One raised wall, made by a provider and owned by OwSandbox. An end by itself is told by
@@ -14,7 +15,8 @@
 G_DECLARE_INTERFACE (OwSandboxInstance, ow_sandbox_instance, OW, SANDBOX_INSTANCE, GObject)
 
 /* Signals: "ended" (const char *reason): the wall's main process is gone;
- * "decision" (const char *line): one JSON line of openworker-proxy (docs/proxy.md). */
+ * "decision" (const char *line): one JSON line of openworker-proxy (docs/proxy.md), a decision;
+ * "traffic" (const char *line): the same, with what went to a host and came from it. */
 struct _OwSandboxInstanceInterface {
   GTypeInterface parent_iface;
   /* Borrowed: how OwChannel reaches the runner. */
@@ -37,8 +39,10 @@ struct _OwSandboxInstanceInterface {
   /* Optional: why the runner was not reached, from what the relay said of the attempt to reach it
    * again, as a clause; NULL when that tells nothing. (transfer full) @over: it never will be. */
   char    *(*judge_complaint) (OwSandboxInstance *self, const char *complaint, gboolean *over);
-  /* Optional: adds HOST:PORT to what the inside may reach while it runs. */
-  void     (*allow_async)  (OwSandboxInstance *self, const char *host, guint16 port,
+  /* Optional: adds a host to what the inside may reach while it runs. can_allow where not every
+   * instance has it. */
+  gboolean (*can_allow)    (OwSandboxInstance *self);
+  void     (*allow_async)  (OwSandboxInstance *self, const OwHost *host,
                             GCancellable *cancellable, GAsyncReadyCallback callback,
                             gpointer user_data);
   gboolean (*allow_finish) (OwSandboxInstance *self, GAsyncResult *result, GError **error);
@@ -63,8 +67,8 @@ GError  *ow_sandbox_instance_explain_finish (OwSandboxInstance *self, GAsyncResu
 char    *ow_sandbox_instance_judge_complaint (OwSandboxInstance *self, const char *complaint,
                                               gboolean *over);
 gboolean ow_sandbox_instance_can_allow    (OwSandboxInstance *self);
-/* Only where it can; else OW_ERROR_REFUSED. */
-void     ow_sandbox_instance_allow_async  (OwSandboxInstance *self, const char *host, guint16 port,
+/* Only where it can; else OW_ERROR_REFUSED. It is in force when this ends. */
+void     ow_sandbox_instance_allow_async  (OwSandboxInstance *self, const OwHost *host,
                                            GCancellable *cancellable,
                                            GAsyncReadyCallback callback, gpointer user_data);
 gboolean ow_sandbox_instance_allow_finish (OwSandboxInstance *self, GAsyncResult *result,

@@ -54,8 +54,9 @@ GPtrArray *ow_sandbox_get_hosts    (OwSandbox *self);
 const char *ow_sandbox_get_id      (OwSandbox *self);
 /* Whether hosts can be added while it is up. */
 gboolean   ow_sandbox_can_allow    (OwSandbox *self);
-/* Adds HOST:PORT to what the inside may reach for as long as this sandbox is up. */
-void       ow_sandbox_allow_async  (OwSandbox *self, const char *host, guint16 port,
+/* Adds @host to what the inside may reach; it is in force when this ends, and in each wall that
+ * this sandbox has later. */
+void       ow_sandbox_allow_async  (OwSandbox *self, const OwHost *host,
                                     GCancellable *cancellable,
                                     GAsyncReadyCallback callback, gpointer user_data);
 gboolean   ow_sandbox_allow_finish (OwSandbox *self, GAsyncResult *result, GError **error);
