@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: The OpenWorker authors */
 
-#include "ow-keys-bus-private.h"
+#include "config/ow-keys-bus.h"
 
 #include <string.h>
 #include <sys/stat.h>

@@ -8,7 +8,7 @@
 
 #include "base/ow-secret.h"
 #include "base/ow-source.h"
-#include "ow-keys-bus-private.h"
+#include "config/ow-keys-bus.h"
 
 #define OW_TYPE_KEYS_SERVICE (ow_keys_service_get_type ())
 G_DECLARE_FINAL_TYPE (OwKeysService, ow_keys_service, OW, KEYS_SERVICE, SecretService)

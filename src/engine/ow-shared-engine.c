@@ -54,7 +54,9 @@ static guint changed_signal;
 void
 ow_shared_engine_prepare_process (void)
 {
-  const struct rlimit no_core = { 0, 0 };
+  /* A single byte: too little for a file, and unlike none it keeps a core from the program that
+   * the kernel may be set to give it to (core(5)). */
+  const struct rlimit no_core = { 1, 1 };
 
   ow_keys_take_environment ();
   /* Core files would hold what a session saw. */

@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,6 +30,7 @@
 #define LEASE_MAX_S     (7 * 24 * 3600)
 #define KILL_MAX_MS     5000
 #define FOLDERS_MAX     256u
+#define PROCESSES_MAX   (4 * 1024 * 1024)
 
 typedef struct {
   const char **items; /* (owned), as long as argv */
@@ -51,6 +53,7 @@ typedef struct {
   const char *home;
   const char *undo;
   int         lease_s;
+  int         max_processes; /* 0: as it is */
   bool        die_with_parent;
 } Options;
 
@@ -65,7 +68,7 @@ usage (const char *problem,
            "         [--landlock-ro PATH]… [--landlock-rw PATH]… [--landlock-own PATH]…]\n"
            "         [--path PATH]…\n"
            "         [--home PATH] [--undo PATH] [--proxy-socket PATH --proxy-port N]\n"
-           "         [--lease SECONDS] [--die-with-parent]\n",
+           "         [--lease SECONDS] [--max-processes N] [--die-with-parent]\n",
            problem, word == NULL ? "" : ": ", word == NULL ? "" : word);
   return OW_RUNNER_EXIT_USAGE;
 }
@@ -79,15 +82,17 @@ add_folder (Options    *options,
   options->folders.items[options->folders.n++] = path;
 }
 
+/* 0: it is none from 1 to @most. */
 static int
-read_lease (const char *text)
+read_number (const char *text,
+             long        most)
 {
   char *end;
   long value;
 
   errno = 0;
   value = strtol (text, &end, 10);
-  if (errno != 0 || *text == '\0' || *end != '\0' || value < 1 || value > LEASE_MAX_S)
+  if (errno != 0 || *text == '\0' || *end != '\0' || value < 1 || value > most)
     return 0;
   return (int) value;
 }
@@ -123,7 +128,9 @@ take_value (Options    *options,
   else if (strcmp (name, "--proxy-port") == 0)
     return (options->proxy_port = ow_runner_proxy_port (value)) != 0;
   else if (strcmp (name, "--lease") == 0)
-    return (options->lease_s = read_lease (value)) != 0;
+    return (options->lease_s = read_number (value, LEASE_MAX_S)) != 0;
+  else if (strcmp (name, "--max-processes") == 0)
+    return (options->max_processes = read_number (value, PROCESSES_MAX)) != 0;
   else
     return false;
   return *value != '\0';
@@ -515,6 +522,21 @@ leave_out (List       *list,
   list->n = n;
 }
 
+/* Counted are the processes and threads of this account in this user namespace, since Linux 5.14;
+ * only where that is the sandbox's own is the option of use. What is allowed already stays. */
+static void
+limit_processes (const Options *options)
+{
+  struct rlimit limit;
+  rlim_t most = (rlim_t) options->max_processes;
+
+  if (most == 0 || getrlimit (RLIMIT_NPROC, &limit) != 0)
+    return;
+  limit.rlim_max = limit.rlim_max < most ? limit.rlim_max : most;
+  limit.rlim_cur = limit.rlim_cur < most ? limit.rlim_cur : most;
+  setrlimit (RLIMIT_NPROC, &limit);
+}
+
 /* The server's own restriction, and what the one of its commands will be. */
 static bool
 restrict_all (Options *options,
@@ -551,6 +573,8 @@ ow_runner_serve (int    argc,
   Options options;
   int status = parse_options (&options, argc, argv);
 
+  if (status == 0)
+    limit_processes (&options);
   if (status == 0 && options.landlock && !restrict_all (&options, error))
     status = complain (error);
   if (status == 0 && options.die_with_parent)

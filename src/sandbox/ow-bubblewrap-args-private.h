@@ -25,6 +25,8 @@ typedef struct {
   int undo;           /* only where the plan has one */
   int run_dir;
   int runner;
+  int info;           /* for the number of the first process inside */
+  int block;          /* the inside waits until there is something to read */
   const int *programs; /* one for each of the plan's, (nullable) without any */
   const int *folders; /* one for each of the plan's, in its order */
 } OwBubblewrapFds;
@@ -35,6 +37,7 @@ typedef struct {
   uid_t                   uid;    /* who the inside runs as */
   const char             *user;   /* that account's name */
   gboolean                disable_userns;
+  guint                   max_processes; /* inside, 0: the runner sets no limit */
   const OwWallLink *links;
   guint                   n_links;
   OwBubblewrapFds         fds;

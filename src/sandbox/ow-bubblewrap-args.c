@@ -167,7 +167,11 @@ ow_bubblewrap_args_options (const OwBubblewrapArgs *args)
   for (guint i = 0; i < view->len; i++)
     add_place (out, args, &g_array_index (view, OwWallPlace, i));
   if (args->plan != NULL)
-    add (out, "--chdir", ((const OwFolder *) args->plan->folders->pdata[0])->path, NULL);
+    {
+      add_fd (out, "--info-fd", args->fds.info, NULL);
+      add_fd (out, "--block-fd", args->fds.block, NULL);
+      add (out, "--chdir", ((const OwFolder *) args->plan->folders->pdata[0])->path, NULL);
+    }
   /* To the kernel uid 0 inside is uid 0 outside where no capability is asked for, and
    * that is how /proc/sys is guarded: only a read-only mount keeps it shut then. */
   if (args->uid == 0)
@@ -212,6 +216,12 @@ add_serve (GPtrArray              *out,
     }
   add (out, "--proxy-socket", OW_BUBBLEWRAP_RUN "/proxy.sock", "--proxy-port", PROXY_PORT,
        "--lease", LEASE, NULL);
+  if (args->max_processes > 0)
+    {
+      g_autofree char *most = g_strdup_printf ("%u", args->max_processes);
+
+      add (out, "--max-processes", most, NULL);
+    }
   if (plan->undo != NULL)
     add (out, "--undo", plan->undo, NULL);
   if (plan->wrappers != NULL)

@@ -10,6 +10,7 @@
 
 #include "ow-bubblewrap-args-private.h"
 #include "ow-ca-environment-private.h"
+#include "ow-sandbox-limits-private.h"
 #include "ow-seccomp-private.h"
 
 static char *
@@ -95,6 +96,20 @@ hand_plan (OwBubblewrapLaunch *launch,
          (args->fds.runner = ow_bubblewrap_launch_hand_path (launch, plan->runner, error)) >= 0;
 }
 
+static gboolean
+hand_hold (OwBubblewrapLaunch *launch,
+           OwBubblewrapArgs   *args,
+           OwBubblewrapHold   *hold,
+           GError            **error)
+{
+  args->fds.info = ow_bubblewrap_launch_hand_fd (launch, ow_bubblewrap_hold_get_info (hold), error);
+  if (args->fds.info < 0)
+    return FALSE;
+  args->fds.block = ow_bubblewrap_launch_hand_fd (launch, ow_bubblewrap_hold_get_block (hold),
+                                                  error);
+  return args->fds.block >= 0;
+}
+
 /* @options with the variables by which programs find this machine's own authorities. */
 static char **
 make_options (const OwBubblewrapArgs *args)
@@ -113,7 +128,7 @@ make_options (const OwBubblewrapArgs *args)
 char **
 ow_bubblewrap_prepare (const char          *program,
                        const OwSandboxPlan *plan,
-                       gboolean             serve,
+                       OwBubblewrapHold    *hold,
                        gboolean             disable_userns,
                        OwBubblewrapLaunch **launch_out,
                        GError             **error)
@@ -130,13 +145,15 @@ ow_bubblewrap_prepare (const char          *program,
   g_auto (GStrv) targets = g_new0 (char *, OW_WALL_LINKS);
   OwWallLink links[OW_WALL_LINKS] = { 0 };
   OwBubblewrapArgs args = {
-    .program = program, .plan = serve ? plan : NULL, .uid = uid, .user = user,
+    .program = program, .plan = hold != NULL ? plan : NULL, .uid = uid, .user = user,
     .disable_userns = disable_userns, .links = links,
+    .max_processes = ow_sandbox_limits_max_processes (uid),
   };
 
   args.n_links = ow_wall_view_read_links (links, targets);
   if (!hand_system (launch, &args, gid, error) ||
-      (serve && !hand_plan (launch, &args, folder_fds, program_fds, error)))
+      (hold != NULL && (!hand_plan (launch, &args, folder_fds, program_fds, error) ||
+                        !hand_hold (launch, &args, hold, error))))
     return NULL;
   options = make_options (&args);
   packed = ow_bubblewrap_args_pack (options);

@@ -15,10 +15,12 @@
 #include "base/ow-text.h"
 #include "ow-bubblewrap-args-private.h"
 #include "ow-bubblewrap-explain-private.h"
+#include "ow-bubblewrap-hold-private.h"
 #include "ow-bubblewrap-prepare-private.h"
 #include "ow-host-line-private.h"
 #include "ow-landlock-check-private.h"
 #include "ow-ready-process-private.h"
+#include "ow-sandbox-limits-private.h"
 #include "ow-wall-instance-private.h"
 #include "sandbox/ow-registry.h"
 
@@ -48,6 +50,10 @@ static enum { USERNS_UNKNOWN, USERNS_FORBIDDEN, USERNS_BY_FILTER } userns_state;
 typedef struct {
   OwSandboxPlan      *plan;   /* (nullable) NULL: a check */
   OwBubblewrapLaunch *launch; /* (owned) of the child that is being started */
+  OwSandboxLimits     limits;
+  OwBubblewrapHold   *hold;   /* (owned) (nullable) of the inside, until its limits hold */
+  GCancellable       *stop;   /* (owned) of what is done meanwhile */
+  gboolean            over;   /* ready, or failed: @plan may be gone */
   gboolean            disable_userns;
   OwReadyProcess     *proxy;  /* (owned) (nullable) */
   OwReadyProcess     *serve;  /* (owned) (nullable) */
@@ -61,6 +67,8 @@ raise_free (Raise *raise)
   g_clear_object (&raise->proxy);
   g_clear_pointer (&raise->launch, ow_bubblewrap_launch_free);
   g_clear_pointer (&raise->hosts, g_bytes_unref);
+  g_clear_pointer (&raise->hold, ow_bubblewrap_hold_free);
+  g_clear_object (&raise->stop);
   g_free (raise);
 }
 
@@ -104,11 +112,11 @@ check_machine (OwBubblewrapProvider *self,
 static char **
 prepare (OwBubblewrapProvider *self,
          Raise                *raise,
-         gboolean              serve,
+         OwBubblewrapHold     *hold,
          GError              **error)
 {
   g_clear_pointer (&raise->launch, ow_bubblewrap_launch_free);
-  return ow_bubblewrap_prepare (self->program, raise->plan, serve, raise->disable_userns,
+  return ow_bubblewrap_prepare (self->program, raise->plan, hold, raise->disable_userns,
                                 &raise->launch, error);
 }
 
@@ -210,7 +218,7 @@ run_trial (GTask *task)
   OwBubblewrapProvider *self = g_task_get_source_object (task);
   Raise *raise = g_task_get_task_data (task);
   GError *error = NULL;
-  g_auto (GStrv) argv = prepare (self, raise, FALSE, &error);
+  g_auto (GStrv) argv = prepare (self, raise, NULL, &error);
   g_auto (GStrv) envp = make_environment (raise->plan);
   OwProcessOptions options = {
     .argv = (const char * const *) argv, .envp = (const char * const *) envp,
@@ -238,6 +246,8 @@ on_serve_ready (GObject      *object,
   g_autoptr (GError) reason = NULL;
   GError *error = NULL;
 
+  raise->over = TRUE;
+  g_cancellable_cancel (raise->stop);
   if (ow_ready_process_wait_finish (OW_READY_PROCESS (object), result, &reason))
     {
       g_task_return_pointer (task,
@@ -262,6 +272,39 @@ on_serve_ready (GObject      *object,
   refuse_start (task, g_steal_pointer (&reason));
 }
 
+/* What cannot be limited is said, and no reason to stay held; the end of the start is. */
+static void
+on_limited (GObject      *object,
+            GAsyncResult *result,
+            gpointer      user_data)
+{
+  g_autoptr (GTask) task = user_data;
+  Raise *raise = g_task_get_task_data (task);
+  g_autofree char *notice = NULL;
+
+  if (!ow_sandbox_limits_apply_finish (result, &notice, NULL) || raise->over)
+    return;
+  raise->plan->notice = g_steal_pointer (&notice);
+  ow_bubblewrap_hold_release (raise->hold);
+}
+
+/* Without the inside's number it is not let go, and never gets ready. */
+static void
+on_held (GObject      *object,
+         GAsyncResult *result,
+         gpointer      user_data)
+{
+  g_autoptr (GTask) task = user_data;
+  Raise *raise = g_task_get_task_data (task);
+  pid_t pids[2] = { -1, ow_bubblewrap_hold_wait_finish (result, NULL) };
+
+  if (pids[1] < 0 || raise->over)
+    return;
+  pids[0] = ow_process_get_pid (ow_ready_process_get_process (raise->serve));
+  ow_sandbox_limits_apply_async (&raise->limits, raise->plan->id, pids, raise->plan->uid,
+                                 raise->stop, on_limited, g_object_ref (task));
+}
+
 static gboolean
 record_serve (const OwSandboxPlan *plan,
               OwProcess           *process,
@@ -282,21 +325,26 @@ start_serve (GTask *task)
   OwBubblewrapProvider *self = g_task_get_source_object (task);
   Raise *raise = g_task_get_task_data (task);
   GError *error = NULL;
-  g_auto (GStrv) argv = prepare (self, raise, TRUE, &error);
+  g_auto (GStrv) argv = NULL;
   g_auto (GStrv) envp = make_environment (raise->plan);
   OwProcessOptions options = {
-    .argv = (const char * const *) argv, .envp = (const char * const *) envp,
-    .stdout_pipe = TRUE, .stderr_pipe = TRUE,
+    .envp = (const char * const *) envp, .stdout_pipe = TRUE, .stderr_pipe = TRUE,
   };
   OwProcess *process;
 
+  raise->hold = ow_bubblewrap_hold_new (&error);
+  argv = raise->hold != NULL ? prepare (self, raise, raise->hold, &error) : NULL;
   if (argv == NULL)
     {
       refuse_start (task, error);
       return;
     }
+  options.argv = (const char * const *) argv;
   ow_bubblewrap_launch_apply (raise->launch, &options);
   process = ow_process_spawn (&options, &error);
+  ow_bubblewrap_hold_started (raise->hold);
+  /* With its copies of bwrap's ends. */
+  g_clear_pointer (&raise->launch, ow_bubblewrap_launch_free);
   if (process == NULL)
     {
       refuse_start (task, error);
@@ -311,6 +359,7 @@ start_serve (GTask *task)
   ow_state_reach ("bwrap-started");
   ow_ready_process_wait_async (raise->serve, READY_MS, g_task_get_cancellable (task),
                                on_serve_ready, task);
+  ow_bubblewrap_hold_wait_async (raise->hold, raise->stop, on_held, g_object_ref (task));
 }
 
 static void
@@ -398,6 +447,7 @@ begin (OwBubblewrapProvider *self,
   Raise *raise = g_new0 (Raise, 1);
 
   raise->plan = plan;
+  raise->stop = g_cancellable_new ();
   raise->disable_userns = userns_state != USERNS_BY_FILTER;
   g_task_set_source_tag (task, tag);
   g_task_set_task_data (task, raise, (GDestroyNotify) raise_free);
@@ -441,7 +491,8 @@ start_async (OwSandboxProvider  *provider,
   GTask *task = begin (self, plan, start_async, cancellable, callback, user_data);
   GError *error = NULL;
 
-  if (!check_machine (self, plan, &error))
+  if (!check_machine (self, plan, &error) ||
+      !ow_sandbox_limits_read (&((Raise *) g_task_get_task_data (task))->limits, &error))
     refuse_start (task, error);
   else if (userns_state == USERNS_UNKNOWN)
     run_trial (task);

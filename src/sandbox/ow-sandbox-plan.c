@@ -237,5 +237,6 @@ ow_sandbox_plan_free (OwSandboxPlan *plan)
   g_free (plan->run_dir);
   g_free (plan->runner);
   g_free (plan->proxy);
+  g_free (plan->notice);
   g_free (plan);
 }

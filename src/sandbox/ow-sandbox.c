@@ -294,6 +294,20 @@ ow_sandbox_connected (GObject      *source,
                             self->cancellable, ow_sandbox_proven, g_object_ref (self));
 }
 
+/* Sentences of several steps, one text. @more is moved in. */
+static void
+ow_sandbox_add_notice (OwSandbox *self,
+                       char      *more)
+{
+  g_autofree char *old = g_steal_pointer (&self->notice);
+  g_autofree char *taken = more;
+
+  if (old != NULL && taken != NULL)
+    self->notice = g_strconcat (old, " ", taken, NULL);
+  else
+    self->notice = old != NULL ? g_steal_pointer (&old) : g_steal_pointer (&taken);
+}
+
 static void
 ow_sandbox_raised (GObject      *source,
                    GAsyncResult *result,
@@ -306,6 +320,7 @@ ow_sandbox_raised (GObject      *source,
                                                      &error);
   if (!ow_sandbox_go_on (self, error))
     return;
+  ow_sandbox_add_notice (self, g_steal_pointer (&self->plan->notice));
   ow_state_reach ("wall-up");
   self->proven = FALSE;
   self->verified = FALSE;
@@ -349,20 +364,6 @@ copy_hosts (GPtrArray *hosts)
       g_ptr_array_add (copy, ow_host_copy (host));
     }
   return copy;
-}
-
-/* Sentences of several steps, one text. @more is moved in. */
-static void
-ow_sandbox_add_notice (OwSandbox *self,
-                       char      *more)
-{
-  g_autofree char *old = g_steal_pointer (&self->notice);
-  g_autofree char *taken = more;
-
-  if (old != NULL && taken != NULL)
-    self->notice = g_strconcat (old, " ", taken, NULL);
-  else
-    self->notice = old != NULL ? g_steal_pointer (&old) : g_steal_pointer (&taken);
 }
 
 static void

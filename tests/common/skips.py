@@ -22,6 +22,7 @@ CONDITIONS = {
     "proc-sys-read-only": lambda long: proc_sys_is_read_only(),
     "no-landlock": lambda long: not _has_landlock(),
     "no-pidfd-getfd": lambda long: not has_pidfd_getfd(),
+    "no-cgroups": lambda long: not has_cgroups(),
     # A real openshell, and no program that may disturb its gateway.
     "no-control": lambda long: bool(os.environ.get("OPENWORKER_TEST_OPENSHELL")
                                     and not os.environ.get("OPENWORKER_TEST_OPENSHELL_CONTROL")),
@@ -51,6 +52,18 @@ def has_pidfd_getfd():
         if fd >= 0:
             os.close(fd)
     return taken >= 0
+
+
+def has_cgroups():
+    """Whether this account may make cgroups that limit memory, of version 1 or 2."""
+    old, new = "/sys/fs/cgroup/memory", "/sys/fs/cgroup/cgroup.subtree_control"
+    if os.path.isdir(old):
+        return os.access(old, os.W_OK) and not os.statvfs(old).f_flag & os.ST_RDONLY
+    try:
+        with open(new, encoding="ascii") as file:
+            return "memory" in file.read().split() and os.access(os.path.dirname(new), os.W_OK)
+    except OSError:
+        return False
 
 
 def _cases(test, known):

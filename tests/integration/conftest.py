@@ -28,7 +28,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 from accounts import Account, Workspace, scaled  # noqa: E402
-from common.skips import has_pidfd_getfd, proc_sys_is_read_only  # noqa: E402
+from common.skips import has_cgroups, has_pidfd_getfd, proc_sys_is_read_only  # noqa: E402
 from walls import WALLS, make_wall  # noqa: E402
 
 # One for each process that runs tests: the first to end takes its account away.
@@ -46,6 +46,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "long: takes long, only with --long")
     config.addinivalue_line("markers", "root: needs root")
     config.addinivalue_line("markers", "proc_sys: writes a setting of the kernel for its namespace")
+    config.addinivalue_line("markers", "cgroups: has root move processes to cgroups that limit them")
     config.addinivalue_line("markers", "pidfd_getfd: takes a descriptor of another process")
 
 
@@ -57,6 +58,8 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker(pytest.mark.skip(reason="needs root"))
         if item.get_closest_marker("proc_sys") and proc_sys_is_read_only():
             item.add_marker(pytest.mark.skip(reason="/proc/sys is read-only"))
+        if item.get_closest_marker("cgroups") and not has_cgroups():
+            item.add_marker(pytest.mark.skip(reason="no cgroup can be made that limits memory"))
         if item.get_closest_marker("pidfd_getfd") and not has_pidfd_getfd():
             item.add_marker(pytest.mark.skip(reason="pidfd_getfd is refused here"))
 

@@ -39,7 +39,7 @@ make_args (uid_t uid)
     .n_links = G_N_ELEMENTS (links),
     .fds = { .args = 20, .seccomp = 21, .passwd = 22, .group = 23, .nsswitch = 24, .hosts = 25,
              .resolv = 26, .home = 27, .run_dir = 28, .runner = 29, .folders = folder_fds,
-             .undo = 19 },
+             .undo = 19, .info = 17, .block = 16 },
   };
 
   return args;
@@ -76,7 +76,8 @@ static const char expected_end[] =
   "--bind-fd|32|/srv/a\n\"x\" y|--ro-bind-fd|31|/srv/b|--bind-fd|30|/srv/b/inner|"
   "--bind-fd|27|/home/ann/.config/coworker/sandbox-runtime/0123456789ab|"
   "--bind-fd|19|/home/ann/.local/share/coworker/sessions/s/undo|"
-  "--ro-bind-fd|29|/opt/openworker/openworker-runner|--chdir|/srv/b/inner|";
+  "--ro-bind-fd|29|/opt/openworker/openworker-runner|--info-fd|17|--block-fd|16|"
+  "--chdir|/srv/b/inner|";
 
 static void
 test_options (void)

@@ -27,6 +27,7 @@ typedef struct {
   char      *proxy;       /* (owned) openworker-proxy on the host */
   uid_t      uid;         /* who the inside runs as: the folders' owner */
   gid_t      gid;
+  char      *notice;      /* (owned) (nullable) set by the provider's start: what does not hold */
   gboolean   abandoned;   /* its wall did not end: a later start removes what it made */
 } OwSandboxPlan;
 
