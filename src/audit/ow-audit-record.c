@@ -28,6 +28,7 @@ ow_audit_wants (OwEventType type)
     case OW_EVENT_HOST_DECISION:
     case OW_EVENT_WALL:
     case OW_EVENT_FOLDERS_CHANGED:
+    case OW_EVENT_EXECUTABLE_SETTINGS:
     case OW_EVENT_TRAFFIC:
     case OW_EVENT_SESSION_ENDED:
       return TRUE;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "events/ow-event-words.h"
 #include "ow-diff-print-private.h"
 #include "ow-face-private.h"
 
@@ -90,6 +91,20 @@ print_commands (const json_t *result)
 }
 
 static void
+print_settings (const json_t *result)
+{
+  const json_t *settings = json_object_get (result, "settings");
+  gboolean cut = ow_json_get_bool (result, "settings_cut", FALSE);
+  g_autofree char *lines = NULL;
+
+  if (json_array_size (settings) == 0 && !cut)
+    return;
+  lines = ow_event_words_settings_of (settings, (gint64) json_array_size (settings), cut, FALSE,
+                                      G_MAXUINT);
+  g_print ("%s\n", lines);
+}
+
+static void
 show_changes (OwFace       *face,
               const json_t *result,
               gpointer      user_data)
@@ -106,6 +121,7 @@ show_changes (OwFace       *face,
   print_files (result);
   print_calls (result);
   print_commands (result);
+  print_settings (result);
   ow_face_finish (face, 0);
 }
 

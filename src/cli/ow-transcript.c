@@ -292,7 +292,8 @@ begin_card (OwEvent *event)
 static void
 end_card (OwEvent *event)
 {
-  gboolean shown = page.lookup == NULL || !ow_event_words_is_absent (event);
+  gboolean shown = page.lookup == NULL || (!ow_event_words_is_look (page.lookup) &&
+                                           !ow_event_words_is_absent (event));
 
   if (page.lookup != NULL && shown)
     ow_card_begin (page.lookup);
@@ -326,6 +327,17 @@ print_folders (OwEvent *event)
   print_text ("ⓘ Folders from the next call on: ", folders);
 }
 
+/* A name from inside is a line of its own, whatever it holds. */
+static void
+print_settings (OwEvent *event)
+{
+  g_autofree char *lines = ow_event_words_settings (event, 40);
+
+  close_open ();
+  ow_terminal_print (OW_STYLE_RED, "⚠ ");
+  g_print ("%s\n", lines);
+}
+
 static void
 print_now (OwEvent *event)
 {
@@ -349,6 +361,9 @@ print_now (OwEvent *event)
       break;
     case OW_EVENT_FOLDERS_CHANGED:
       print_folders (event);
+      break;
+    case OW_EVENT_EXECUTABLE_SETTINGS:
+      print_settings (event);
       break;
     case OW_EVENT_NOTICE:
       print_text ("ⓘ ", ow_event_get_string (event, "text"));

@@ -11,6 +11,7 @@
 #include "ow-engine-params-private.h"
 #include "ow-engine-records-private.h"
 #include "session/ow-changes.h"
+#include "session/ow-settings.h"
 
 /* session.changes and session.undo: what a session changed, as one diff, and taking a call or a
  * turn of it back. An undo is shown first; what is done then is what was shown, told by the id of
@@ -285,6 +286,74 @@ ask_session (Ask        *ask,
     ow_local_engine_tell_running (self);
 }
 
+/* --- what other programs run later --- */
+
+static void
+set_settings (Ask *ask)
+{
+  gboolean cut = FALSE;
+
+  set_list (ask, "settings", ow_settings_collect (ask->events, &cut));
+  if (cut || ow_settings_get_due (ask->events).due)
+    json_object_set_new (ask->result, "settings_cut", json_true ());
+}
+
+static void
+on_settings_looked (GObject      *source,
+                    GAsyncResult *result,
+                    gpointer      user_data)
+{
+  g_autoptr (Ask) ask = user_data;
+  OwSession *session = OW_SESSION (source);
+  g_autoptr (OwToolResult) outcome = NULL;
+  g_autofree char *call = NULL;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (OwEventList) events = NULL;
+
+  outcome = ow_session_review_finish (session, result, &call, &error);
+  if (ask->own_run)
+    ow_engine_work_drop (ask->engine, session);
+  ask->own_run = FALSE;
+  /* The session's own list may have been another object. */
+  events = ow_engine_sessions_find_events (ask->engine, ask->id, NULL);
+  if (events != NULL)
+    g_set_object (&ask->events, events);
+  set_settings (ask);
+  ask_session (g_steal_pointer (&ask), "changes");
+}
+
+/* Where it was not looked at that since something could have been made, it is first: also for a
+ * session that was killed. What it cannot be asked is not known, and no more. */
+static void
+look_at_settings (Ask *ask)
+{
+  g_autoptr (Ask) owned = ask;
+  OwSettingsDue due = ow_settings_get_due (ask->events);
+  OwLocalEngine *self = ask->engine;
+  OwEngineWork *work = g_hash_table_lookup (self->sessions, ask->id);
+  json_t *arguments;
+
+  if (due.due && work == NULL)
+    {
+      work = ow_engine_resume_review (self, ask->id, ask->events, NULL);
+      ask->own_run = work != NULL;
+      /* The sandbox of the look is younger than the run. */
+      due = ow_settings_get_due_later (ask->events);
+    }
+  if (!due.due || work == NULL)
+    {
+      set_settings (ask);
+      ask_session (g_steal_pointer (&owned), "changes");
+      return;
+    }
+  arguments = ow_settings_for_look (&due);
+  ow_session_review_async (work->session, "settings", arguments, NULL, work->cancellable,
+                           on_settings_looked, g_steal_pointer (&owned));
+  json_decref (arguments);
+  if (ask->own_run)
+    ow_local_engine_tell_running (self);
+}
+
 void
 ow_engine_changes_show (OwLocalEngine *self,
                         const json_t  *params,
@@ -301,7 +370,7 @@ ow_engine_changes_show (OwLocalEngine *self,
   set_calls (ask);
   set_commands (ask);
   ask->arguments = ow_changes_for_look (ask->changes);
-  ask_session (g_steal_pointer (&ask), "changes");
+  look_at_settings (g_steal_pointer (&ask));
 }
 
 /* --- undo: what is meant --- */

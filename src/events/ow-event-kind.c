@@ -20,6 +20,7 @@ static const char * const kind_names[OW_EVENT_N_TYPES] = {
   [OW_EVENT_HOST_DECISION] = "host-decision",
   [OW_EVENT_WALL] = "wall",
   [OW_EVENT_FOLDERS_CHANGED] = "folders-changed",
+  [OW_EVENT_EXECUTABLE_SETTINGS] = "executable-settings",
   [OW_EVENT_TRAFFIC] = "traffic",
   [OW_EVENT_NOTICE] = "notice",
   [OW_EVENT_TURN_ENDED] = "turn-ended",

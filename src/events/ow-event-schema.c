@@ -42,7 +42,7 @@ static const char * const kind_values[] = {
   "tool", "host", "folder", "connector", "limit", NULL
 };
 static const char * const consent_values[] = { "deny", "once", "session", "always", NULL };
-static const char * const purpose_values[] = { "instructions", NULL };
+static const char * const purpose_values[] = { "instructions", "settings", NULL };
 static const char * const run_values[] = { "changes", NULL };
 static const char * const stream_values[] = { "stdout", "stderr", NULL };
 static const char * const outcome_values[] = {
@@ -88,6 +88,22 @@ check_tool_calls (const json_t *value)
       if (!json_is_string (json_object_get (call, "id")) ||
           !json_is_string (json_object_get (call, "name")) ||
           json_object_get (call, "arguments") == NULL)
+        return FALSE;
+    }
+  return TRUE;
+}
+
+static gboolean
+check_settings (const json_t *value)
+{
+  for (size_t i = 0; i < json_array_size (value); i++)
+    {
+      const json_t *setting = json_array_get (value, i);
+
+      if (!json_is_string (json_object_get (setting, "path")) ||
+          !json_is_string (json_object_get (setting, "kind")) ||
+          !json_is_string (json_object_get (setting, "what")) ||
+          !json_is_string (json_object_get (setting, "why")))
         return FALSE;
     }
   return TRUE;
@@ -232,6 +248,13 @@ static const Schema schemas[OW_EVENT_N_TYPES] = {
                         { "reason", STRING | OPTIONAL, NULL, NULL },
                       } },
   [OW_EVENT_FOLDERS_CHANGED] = { { { "folders", ARRAY, NULL, check_folders }, LEVEL } },
+  [OW_EVENT_EXECUTABLE_SETTINGS] = { {
+                                       { "settings", ARRAY, NULL, check_settings },
+                                       { "total", COUNT, NULL, NULL },
+                                       LEVEL,
+                                       { "cut", BOOLEAN | OPTIONAL, NULL, NULL },
+                                       { "late", BOOLEAN | OPTIONAL, NULL, NULL },
+                                     } },
   [OW_EVENT_TRAFFIC] = { { { "traffic", ARRAY, NULL, check_traffic }, LEVEL } },
   [OW_EVENT_NOTICE] = { { { "text", STRING, NULL, NULL } } },
   [OW_EVENT_TURN_ENDED] = { {

@@ -60,6 +60,9 @@ static const struct {
     "{\"changes\":" CHANGES ",\"apply\":" FLAG "}", "[\"changes\"]", false },
   { "changes", "Compare files with what they held before changes of write and edit.",
     "{\"changes\":" CHANGES "}", "[\"changes\"]", true },
+  { "settings", "List files that a program outside would run by itself, or take programs to run "
+    "from, and that are new or changed since the start, or since a time (nanoseconds).",
+    "{\"since\":{\"type\":\"integer\",\"minimum\":0}}", "[]", true },
 };
 
 static json_t *

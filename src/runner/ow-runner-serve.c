@@ -23,6 +23,7 @@
 #include "ow-runner-process-private.h"
 #include "ow-runner-proxy-private.h"
 #include "ow-runner-server-private.h"
+#include "ow-runner-settings-private.h"
 #include "ow-runner-setup-private.h"
 #include "ow-runner-watch-private.h"
 
@@ -437,6 +438,7 @@ run (const Options *options,
     complain ("There is no memory or no descriptor to begin with.");
   else if (start_faces (options, runner, server, &forward))
     {
+      ow_runner_settings_start_take (&runner->roots);
       ow_runner_fork_prepare (runner);
       /* Where it cannot be made now, the first command says so. */
       ow_runner_inner_prepare ();
@@ -463,6 +465,7 @@ serve (const Options *options)
 {
   OwRunner runner = { 0 };
   OwRunnerKeep keep = { .fd = -1 };
+  OwRunnerSettingsStart start = { .fd = -1 };
   int status = 1;
 
   signal (SIGPIPE, SIG_IGN);
@@ -477,7 +480,11 @@ serve (const Options *options)
     complain ("There is no memory or no descriptor to begin with.");
   else if (open_roots (&runner, options) && set_home (options->home) && set_path (&options->paths)
            && open_keep (&runner, &keep, options))
-    status = run (options, &runner);
+    {
+      ow_runner_settings_start_open (&start);
+      runner.roots.start = &start;
+      status = run (options, &runner);
+    }
   for (size_t i = 0; runner.roots.fds != NULL && i < runner.roots.n; i++)
     {
       if (runner.roots.fds[i] >= 0)
@@ -485,6 +492,7 @@ serve (const Options *options)
     }
   free (runner.roots.fds);
   ow_runner_keep_close (&keep);
+  ow_runner_settings_start_close (&start);
   ow_runner_drains_free (runner.drains);
   ow_runner_forks_free (runner.forks);
   ow_runner_children_free (runner.children);

@@ -49,6 +49,7 @@ static const struct {
   { "glob", ow_tool_glob },
   { "undo", ow_tool_undo },
   { "changes", ow_tool_changes },
+  { "settings", ow_tool_settings },
 };
 
 static void

@@ -26,6 +26,7 @@ typedef struct {
   int         *fds;       /* O_PATH directories, opened when the runner starts */
   size_t       n;
   const struct _OwRunnerKeep *keep; /* (nullable) the undo folder */
+  const struct _OwRunnerSettingsStart *start; /* (nullable) what is run from here, at the start */
 } OwRunnerRoots;
 
 typedef struct {
@@ -65,3 +66,6 @@ void ow_tool_undo  (const OwRunnerRoots *roots,
 void ow_tool_changes (const OwRunnerRoots *roots,
                       const json_t        *arguments,
                       OwRunnerToolResult  *result);
+void ow_tool_settings (const OwRunnerRoots *roots,
+                       const json_t        *arguments,
+                       OwRunnerToolResult  *result);

@@ -81,6 +81,23 @@ is_plain (const char *path)
 }
 
 gboolean
+ow_changes_is_inside_or_at (const json_t *folders,
+                            const char   *path,
+                            gboolean     *read_only)
+{
+  for (size_t i = 0; i < json_array_size (folders); i++)
+    {
+      const json_t *folder = json_array_get (folders, i);
+
+      if (strcmp (ow_json_get_string (folder, "path", ""), path) != 0)
+        continue;
+      *read_only = ow_json_get_bool (folder, "read_only", TRUE);
+      return TRUE;
+    }
+  return ow_changes_is_inside (folders, path, read_only);
+}
+
+gboolean
 ow_changes_is_inside (const json_t *folders,
                       const char   *path,
                       gboolean     *read_only)

@@ -53,6 +53,10 @@ struct _OwSession {
   OwSessionReview  *review;       /* (owned) (nullable) while its changes are looked at or undone;
                                    * without an agent it is all that the run is for */
   GHashTable       *noticed;      /* (owned) notices said, so that each is said once */
+  GCancellable     *look;         /* (owned) (nullable) while it is looked at what others will run */
+  GSource          *look_timer;   /* (owned) (nullable) */
+  gboolean          look_late;
+  gboolean          looked;       /* or there was no need */
   gboolean          open_turn;    /* words of the person, or a turn cut short, wait for a turn */
   gboolean          ending;       /* asked to end: no turn begins any more */
   gboolean          parked;
@@ -76,6 +80,11 @@ gboolean ow_session_check_unused  (OwSession *self, GTask *task);
 void     ow_session_start         (OwSession *self, GTask *task, const char *text);
 /* However the work ended, the wall comes down, and nobody can stop that. */
 void     ow_session_take_down     (OwSession *self);
+/* Of one that comes down with its wall up: TRUE: it is looked at what it made that others run
+ * later; ow_session_take_down() follows. */
+gboolean ow_session_settings_look (OwSession *self);
+/* Tells what such a look found. @result (nullable). */
+void     ow_session_settings_take (OwSession *self, const OwToolResult *result, gboolean late);
 /* The wall is up: the one call of exec. */
 void     ow_session_exec_run      (OwSession *self);
 

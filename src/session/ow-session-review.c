@@ -3,6 +3,8 @@
 
 #include "ow-session-private.h"
 
+#include <string.h>
+
 #include "base/ow-error.h"
 #include "base/ow-text.h"
 #include "session/ow-changes.h"
@@ -123,6 +125,9 @@ on_ended (GObject      *source,
   review->result = ow_tool_call_run_finish (OW_TOOL_CALL (source), result, &error);
   if (review->alone)
     ow_sandbox_give_back (self->sandbox);
+  if (strcmp (review->tool, "settings") == 0)
+    ow_session_settings_take (self, review->result,
+                              json_object_get (review->arguments, "since") != NULL);
   notice = describe_undo (review);
   if (notice != NULL)
     ow_session_append_notice (self, notice);

@@ -89,7 +89,7 @@ ow_session_take_down (OwSession *self)
 {
   self->phase = OW_SESSION_LEAVING;
   /* Its end is told before the session's, and calls this again. */
-  if (ow_session_review_stop (self))
+  if (ow_session_review_stop (self) || ow_session_settings_look (self))
     return;
   ow_consent_close (self->consent);
   g_clear_object (&self->agent);

@@ -5,6 +5,7 @@
 
 #include "base/ow-error.h"
 #include "base/ow-random.h"
+#include "base/ow-source.h"
 #include "base/ow-state.h"
 #include "ow-session-events-private.h"
 #include "ow-session-hosts-private.h"
@@ -37,6 +38,8 @@ ow_session_dispose (GObject *object)
   g_clear_object (&self->events);
   g_clear_object (&self->audit);
   g_clear_object (&self->model);
+  ow_source_clear (&self->look_timer);
+  g_clear_object (&self->look);
   g_clear_object (&self->stop);
   g_clear_object (&self->turn);
   G_OBJECT_CLASS (ow_session_parent_class)->dispose (object);

@@ -212,6 +212,16 @@ static const OwToolDef tool_defs[] = {
     .read_only = TRUE,
     .for_model = FALSE,
   },
+  {
+    .name = "settings",
+    .description = "Files that programs outside run later, or take programs to run from, and that "
+                   "are new or changed.",
+    .schema = SCHEMA (
+      "\"since\":" INTEGER_PROPERTY ("1", "9223372036854775807",
+                                     "Also what changed since then, in nanoseconds."), ""),
+    .read_only = TRUE,
+    .for_model = FALSE,
+  },
 };
 
 const OwToolDef *

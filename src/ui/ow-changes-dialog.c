@@ -7,6 +7,7 @@
 
 #include <glib/gi18n.h>
 
+#include "events/ow-event-words.h"
 #include "ow-diff-view-private.h"
 #include "ow-mnemonic-private.h"
 #include "ow-words-private.h"
@@ -118,6 +119,24 @@ describe_commands (const json_t *result)
   return g_string_free (text, FALSE);
 }
 
+/* Behind that: what other programs run later. (transfer full) (nullable) */
+static char *
+describe_settings (const json_t *result,
+                   const char   *before)
+{
+  const json_t *settings = json_object_get (result, "settings");
+  gboolean cut = ow_json_get_bool (result, "settings_cut", FALSE);
+  g_autofree char *words = NULL;
+
+  if (json_array_size (settings) == 0 && !cut)
+    return g_strdup (before);
+  words = ow_event_words_settings_of (settings, (gint64) json_array_size (settings), cut, FALSE,
+                                      MAX_LISTED);
+  if (before == NULL)
+    return g_strconcat (*word_of (result, "diff") != '\0' ? "\n" : "", words, NULL);
+  return g_strconcat (before, "\n\n", words, NULL);
+}
+
 /* "2 files, +3 −1". */
 static char *
 describe_changes (const json_t *result)
@@ -202,6 +221,7 @@ ow_changes_dialog_new (GtkWindow    *parent,
   g_autofree char *summary = undo ? describe_undo (result) : describe_changes (result);
   g_autofree char *skipped = ow_changes_dialog_skipped (result);
   g_autofree char *commands = describe_commands (result);
+  g_autofree char *behind = describe_settings (result, commands);
 
   gtk_window_set_title (GTK_WINDOW (self), undo ? _ ("Undo") : _ ("Changes"));
   if (undo)
@@ -215,7 +235,7 @@ ow_changes_dialog_new (GtkWindow    *parent,
 
       gtk_label_set_text (self->skipped, words);
     }
-  ow_diff_view_set (self->view, word_of (result, "diff"), commands);
+  ow_diff_view_set (self->view, word_of (result, "diff"), behind);
   gtk_widget_set_visible (GTK_WIDGET (self->undo),
                           undo && json_object_get (result, "call") != NULL &&
                           ow_changes_dialog_count (result, "would restore", "would remove") > 0);

@@ -142,6 +142,7 @@ ow_session_facts_add (OwSessionFacts *self,
     case OW_EVENT_TOOL_OUTPUT:
     case OW_EVENT_TOOL_ENDED:
     case OW_EVENT_HOST_DECISION:
+    case OW_EVENT_EXECUTABLE_SETTINGS:
     case OW_EVENT_NOTICE:
     case OW_EVENT_N_TYPES:
     default:

@@ -229,6 +229,7 @@ on_event (OwEngine *engine,
     case OW_EVENT_TOOL_ENDED:
     case OW_EVENT_HOST_DECISION:
     case OW_EVENT_FOLDERS_CHANGED:
+    case OW_EVENT_EXECUTABLE_SETTINGS:
     case OW_EVENT_NOTICE:
     case OW_EVENT_N_TYPES:
     default:

@@ -17,6 +17,7 @@
 #define BATCH_MS 100
 #define TITLE_CHARS 160
 #define HOST_CHARS 120
+#define MAX_SETTINGS 40
 /* A message that is longer is shown cut anyway. */
 #define LIVE_TEXT_MAX (1024 * 1024)
 
@@ -31,6 +32,7 @@ struct _OwTranscript
   OwTranscriptItem *live;     /* (nullable) borrowed: the message that comes in pieces */
   GHashTable       *dirty;    /* (owned) set of items with news that was not told */
   guint             batch;    /* source id, 0 when none */
+  GHashTable       *hidden;   /* (owned) calls that the program makes for itself */
   GHashTable       *undos;    /* (owned) call of an undo → its tool-asked (owned) */
   gboolean          looking;  /* the session is made again only to look at its changes */
   gboolean          frozen;
@@ -552,10 +554,33 @@ add_folders (OwTranscript *self,
   add_notice (self, OW_TONE_PLAIN, _ ("Folders from the next call on: %s"), folders);
 }
 
+/* What such a call found is an event of its own. */
+static gboolean
+is_hidden (OwTranscript *self,
+           OwEvent      *event)
+{
+  const char *call = ow_event_get_string (event, "call");
+
+  if (call != NULL && ow_event_words_is_look (event))
+    g_hash_table_add (self->hidden, g_strdup (call));
+  return call != NULL && g_hash_table_contains (self->hidden, call);
+}
+
+static void
+add_settings (OwTranscript *self,
+              OwEvent      *event)
+{
+  g_autofree char *text = ow_event_words_settings (event, MAX_SETTINGS);
+
+  add_notice (self, OW_TONE_WARNING, "%s", text);
+}
+
 void
 ow_transcript_add (OwTranscript *self,
                    OwEvent      *event)
 {
+  if (is_hidden (self, event))
+    return;
   switch (ow_event_get_kind (event))
     {
     case OW_EVENT_SESSION_STARTED:
@@ -600,6 +625,9 @@ ow_transcript_add (OwTranscript *self,
       break;
     case OW_EVENT_FOLDERS_CHANGED:
       add_folders (self, event);
+      break;
+    case OW_EVENT_EXECUTABLE_SETTINGS:
+      add_settings (self, event);
       break;
     case OW_EVENT_NOTICE:
       add_notice (self, OW_TONE_PLAIN, "%s", ow_event_get_string (event, "text"));
@@ -664,6 +692,7 @@ ow_transcript_finalize (GObject *object)
   g_hash_table_unref (self->calls);
   g_hash_table_unref (self->requests);
   g_hash_table_unref (self->open);
+  g_hash_table_unref (self->hidden);
   g_hash_table_unref (self->undos);
   g_ptr_array_unref (self->items);
 
@@ -683,6 +712,7 @@ ow_transcript_init (OwTranscript *self)
   self->calls = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   self->requests = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   self->open = g_hash_table_new (NULL, NULL);
+  self->hidden = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   self->undos = g_hash_table_new_full (g_str_hash, g_str_equal, g_free,
                                        (GDestroyNotify) ow_event_unref);
   self->dirty = g_hash_table_new (NULL, NULL);

@@ -273,7 +273,7 @@ test_killed (Fixture       *fixture,
   session_assert_roles (fixture, step > 0 ? "system user assistant tool tool tool system"
                                           : "system user system");
   g_assert_cmpuint (session_count (fixture, OW_EVENT_TOOL_STARTED), ==,
-                    1 + (step > 2) + (step > 4) + (step > 6));
+                    1 + 2 * (step > 2) + (step > 4) + (step > 6));
   assert_notice (fixture, "Its enforcement level is direct now; it was bubblewrap.");
   if (step == 3 || step == 5)
     assert_notice (fixture, "whether they had an effect is not known:\n- shell: make");

@@ -23,7 +23,8 @@ test_list (void)
 {
   static const char * const names[] = { "shell", "list", "read", "write", "edit", "grep", "glob",
                                         "task_start", "task_read", "task_wait", "task_stop",
-                                        "task_list", "exec", "undo", "changes" };
+                                        "task_list", "exec", "undo", "changes",
+                                        "settings" };
   static const char * const changing[] = { "shell", "write", "edit", "exec", "undo", "task_start",
                                            "task_stop", NULL };
   const OwToolDef *defs;

@@ -30,6 +30,17 @@ char     *ow_event_words_request     (const json_t  *request,
 char     *ow_event_words_call_title  (const OwEvent *asked);
 /* One line for an event with folders: "/a, /b (read-only)". */
 char     *ow_event_words_folders    (const OwEvent *event);
+/* What an executable-settings event, or session.changes, tells, in lines, at most @max of them with
+ * a path; the first is what it is about. */
+char     *ow_event_words_settings    (const OwEvent *event,
+                                      guint          max);
+char     *ow_event_words_settings_of (const json_t  *settings,
+                                      gint64         total,
+                                      gboolean       cut,
+                                      gboolean       late,
+                                      guint          max);
+/* TRUE: the program made the call for itself, to see what the session leaves that others run. */
+gboolean  ow_event_words_is_look     (const OwEvent *asked);
 /* TRUE: the call that ended found nothing in the place that it looked at. Where the program itself
  * looked for a project's instructions there is nothing to tell then: most have none. */
 gboolean  ow_event_words_is_absent   (const OwEvent *ended);

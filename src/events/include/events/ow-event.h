@@ -30,6 +30,7 @@ typedef enum {
   OW_EVENT_HOST_DECISION,
   OW_EVENT_WALL,
   OW_EVENT_FOLDERS_CHANGED,  /* from the next tool call on */
+  OW_EVENT_EXECUTABLE_SETTINGS, /* made or changed, and run later by programs outside */
   OW_EVENT_TRAFFIC,          /* totals: what went to each host and came from it */
   OW_EVENT_NOTICE,           /* said to the person, and to the agent in its next turn */
   OW_EVENT_TURN_ENDED,

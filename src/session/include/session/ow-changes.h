@@ -82,5 +82,7 @@ json_t     *ow_changes_read_files (const json_t *arguments, const json_t *struct
 /* TRUE: a state of such an entry that says that the file was put back or taken away. */
 gboolean    ow_changes_is_undone  (const char *state);
 /* TRUE: @path is absolute, has no empty, "." or ".." part, and lies below one of @folders.
- * @read_only (out) (nullable): of that folder. */
+ * @read_only (out) (nullable): of that folder. _or_at: or is one of them. */
+gboolean    ow_changes_is_inside_or_at (const json_t *folders, const char *path,
+                                        gboolean *read_only);
 gboolean    ow_changes_is_inside  (const json_t *folders, const char *path, gboolean *read_only);
