@@ -90,6 +90,8 @@ void     ow_face_print_json (const json_t *value);
 void ow_command_approvals     (OwFace *face, int argc, char **argv);
 void ow_command_attach        (OwFace *face, int argc, char **argv);
 void ow_command_audit         (OwFace *face, int argc, char **argv);
+void ow_command_credential    (OwFace *face, int argc, char **argv);
+void ow_command_machine_sandbox (OwFace *face, int argc, char **argv);
 void ow_command_model         (OwFace *face, int argc, char **argv);
 void ow_command_run           (OwFace *face, int argc, char **argv);
 void ow_command_sandbox_allow (OwFace *face, int argc, char **argv);

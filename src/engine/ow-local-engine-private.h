@@ -234,6 +234,31 @@ void         ow_engine_programs_run           (OwLocalEngine       *self,
                                                const json_t        *params,
                                                GTask               *task);
 
+/* ow-engine-settings.c */
+void         ow_engine_settings_get           (OwLocalEngine       *self,
+                                               const json_t        *params,
+                                               GTask               *task);
+void         ow_engine_settings_set           (OwLocalEngine       *self,
+                                               const json_t        *params,
+                                               GTask               *task);
+
+/* ow-engine-credentials.c */
+void         ow_engine_credentials_list       (OwLocalEngine       *self,
+                                               const json_t        *params,
+                                               GTask               *task);
+void         ow_engine_credentials_enable     (OwLocalEngine       *self,
+                                               const json_t        *params,
+                                               GTask               *task);
+void         ow_engine_credentials_disable    (OwLocalEngine       *self,
+                                               const json_t        *params,
+                                               GTask               *task);
+void         ow_engine_credentials_add        (OwLocalEngine       *self,
+                                               const json_t        *params,
+                                               GTask               *task);
+void         ow_engine_credentials_remove     (OwLocalEngine       *self,
+                                               const json_t        *params,
+                                               GTask               *task);
+
 /* ow-engine-models.c */
 /* The models of the settings, as config.get has them. (new reference) */
 json_t      *ow_engine_models_describe        (OwConfig            *config);

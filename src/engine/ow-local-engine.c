@@ -345,6 +345,12 @@ static const struct
   { "config.get", config_get, TRUE, { NULL } },
   { "consent.answer", ow_engine_consents_answer, FALSE, { "request", "decision", "reason" } },
   { "consent.list", ow_engine_consents_list, TRUE, { NULL } },
+  { "credentials.add", ow_engine_credentials_add, FALSE,
+    { "name", "path", "hosts", "private_hosts", "enabled" } },
+  { "credentials.disable", ow_engine_credentials_disable, FALSE, { "name" } },
+  { "credentials.enable", ow_engine_credentials_enable, FALSE, { "name", "private_hosts" } },
+  { "credentials.list", ow_engine_credentials_list, TRUE, { NULL } },
+  { "credentials.remove", ow_engine_credentials_remove, FALSE, { "name" } },
   { "engine.status", engine_status, TRUE, { NULL } },
   { "face.watch", ow_engine_consents_watch, TRUE, { "session", "answers" } },
   { "model.add", ow_engine_models_add, FALSE,
@@ -378,6 +384,8 @@ static const struct
       "keep" } },
   { "session.stop", ow_engine_sessions_stop, FALSE, { "session" } },
   { "session.undo", ow_engine_changes_undo, FALSE, { "session", "call", "turn", "preview" } },
+  { "settings.get", ow_engine_settings_get, TRUE, { NULL } },
+  { "settings.set", ow_engine_settings_set, FALSE, { "key", "value", "unset" } },
 };
 
 gboolean
