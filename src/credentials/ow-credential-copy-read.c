@@ -34,8 +34,12 @@ ow_credential_copy_skip (OwCredentialCopy *self,
                          const char       *why)
 {
   g_autofree char *shown = ow_credential_copy_show (path);
+  g_autofree char *text = g_strdup_printf ("%s (%s)", shown, why);
 
-  g_ptr_array_add (self->left_out, g_strdup_printf ("%s (%s)", shown, why));
+  for (guint i = 0; i < self->left_out->len; i++)
+    if (strcmp (g_ptr_array_index (self->left_out, i), text) == 0)
+      return;
+  g_ptr_array_add (self->left_out, g_steal_pointer (&text));
 }
 
 /* What the kernel makes up is no file, whoever it says owns it: /proc/self/environ is the

@@ -361,7 +361,7 @@ copy_below (OwCredentialCopy *self,
       ow_credential_copy_skip (self, path, "too deep");
       return 0;
     }
-  from = ow_credential_copy_open (self, found_fd, path, O_DIRECTORY | O_NOFOLLOW);
+  from = ow_credential_copy_open (self, found_fd, path, O_DIRECTORY);
   if (from < 0)
     return 0;
   below = enter (self, to, last_of (path));

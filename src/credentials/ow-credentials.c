@@ -138,7 +138,7 @@ take_ssh (OwCredentials              *self,
       return;
     }
   tell_shared (self, entry, "Lets the agent push and pull over SSH, and log in to servers, as "
-               "you.");
+               "the person.");
   add_hosts (self, entry->hosts);
 }
 
