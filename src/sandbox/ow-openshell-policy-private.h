@@ -20,5 +20,9 @@ char *ow_openshell_policy_render (const OwSandboxPlan *plan, GError **error);
 /* (transfer full): a host of our lists as OpenShell names it: there "*." is one label and "**." is
  * every depth. Pure. */
 char *ow_openshell_policy_host (const char *host);
+/* The sentence that names the hosts of @plan which OpenShell will not let through whatever its
+ * policy says: its proxy has a list of ports (openshell-supervisor-network, "control-plane
+ * ports"). (transfer full) (nullable) NULL: none. Pure. */
+char *ow_openshell_policy_tell_ports (const OwSandboxPlan *plan);
 /* Whether OpenShell can mount @path at its own place inside. Pure. */
 gboolean ow_openshell_policy_check_path (const char *path, GError **error);

@@ -17,6 +17,7 @@
 #define ANY_PROGRAM "/**"
 
 #define SHOWN_CHARS 300
+#define SHOWN_HOSTS 4
 
 #define CHOOSE   "Choose another folder, or give --provider bubblewrap."
 #define PROVIDER "Give --provider bubblewrap."
@@ -127,9 +128,11 @@ static char *
 render_host (const OwHost *host,
              GError      **error)
 {
-  g_autofree char *text = g_strdup_printf ("%s:%u", host->host, host->port);
+  g_autofree char *text = ow_host_to_text (host);
   g_autoptr (GError) reason = NULL;
-  g_autoptr (OwHost) checked = ow_host_parse (text, &reason);
+  g_autoptr (OwHost) checked =
+    ow_host_parse_as (text, host->private ? OW_HOST_ADDRESS | OW_HOST_PRIVATE : OW_HOST_ADDRESS,
+                      &reason);
 
   /* The list was checked when it was read; this is the last place before the wall. */
   if (checked == NULL)
@@ -141,6 +144,41 @@ render_host (const OwHost *host,
       return NULL;
     }
   return ow_openshell_policy_host (checked->host);
+}
+
+/* The ports of clusters' own services, which OpenShell keeps every sandbox from. */
+static gboolean
+is_kept_from (guint16 port)
+{
+  static const guint16 ports[] = { 2379, 2380, 6443, 10250, 10255 };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (ports); i++)
+    if (ports[i] == port)
+      return TRUE;
+  return FALSE;
+}
+
+char *
+ow_openshell_policy_tell_ports (const OwSandboxPlan *plan)
+{
+  g_autoptr (GString) text = g_string_new (NULL);
+  guint n = 0;
+
+  for (guint i = 0; i < plan->hosts->len; i++)
+    {
+      const OwHost *host = g_ptr_array_index (plan->hosts, i);
+      g_autofree char *shown = ow_host_to_text (host);
+
+      if (is_kept_from (host->port) && n++ < SHOWN_HOSTS)
+        g_string_append_printf (text, "%s%s", text->len > 0 ? ", " : "", shown);
+    }
+  if (n > SHOWN_HOSTS)
+    g_string_append_printf (text, " and %u more", n - SHOWN_HOSTS);
+  if (n == 0)
+    return NULL;
+  return g_strdup_printf ("OpenShell lets no sandbox reach the ports 2379, 2380, 6443, 10250 and "
+                          "10255, so these hosts are not reached: %s. With --provider bubblewrap "
+                          "they are.", text->str);
 }
 
 /* --- YAML --- */

@@ -4,6 +4,7 @@
 #include "ow-openshell-provider-private.h"
 
 #include "ow-openshell-check-private.h"
+#include "ow-openshell-policy-private.h"
 #include "ow-openshell-start-private.h"
 
 struct _OwOpenshellProvider {
@@ -81,6 +82,8 @@ start_async (OwSandboxProvider  *provider,
   g_task_set_source_tag (task, start_async);
   /* A start that was stopped has something to take away, or has done so. */
   g_task_set_check_cancellable (task, FALSE);
+  g_free (plan->notice);
+  plan->notice = ow_openshell_policy_tell_ports (plan);
   ow_openshell_start_async (plan, cancellable, on_started, g_steal_pointer (&task));
 }
 

@@ -42,13 +42,15 @@ def call(*argv):
     subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
-def make_network(place):
+def make_network(place, names=NAMES, more=()):
+    """@more: addresses besides the one that the names lead to."""
     call("mount", "--make-rprivate", "/")
     # Root of a container may not set interfaces up, but root of a user namespace of its own
     # may: such a one makes the network, and this program moves into it.
     # One end of a pair that leads nowhere: not every kernel has dummy interfaces.
+    addresses = " && ".join(f"ip addr add {address}/24 dev public0" for address in (ADDRESS, *more))
     script = ("ip link set lo up && ip link add public0 type veth peer name public1 && "
-              f"ip addr add {ADDRESS}/24 dev public0 && ip link set public0 up && "
+              f"{addresses} && ip link set public0 up && "
               "echo ready && cat")
     with subprocess.Popen(["unshare", "--user", "--map-root-user", "--net", "sh", "-c", script],
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as maker:
@@ -59,11 +61,11 @@ def make_network(place):
                 raise OSError(ctypes.get_errno(), "setns")
         maker.stdin.close()
     own_etc(place, {"hosts": "127.0.0.1 localhost\n" +
-                    "".join(f"{ADDRESS} {name}\n" for name in NAMES)})
+                    "".join(f"{ADDRESS} {name}\n" for name in names)})
 
 
-def make_certificate(place):
-    names = ",".join(f"DNS:{name}" for name in NAMES)
+def make_certificate(place, names=NAMES, addresses=()):
+    names = ",".join([f"DNS:{name}" for name in names] + [f"IP:{address}" for address in addresses])
     call("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
          "-subj", "/CN=OpenWorker test CA", "-addext", f"subjectAltName={names}",
          "-keyout", str(place / "key.pem"), "-out", str(place / "ca.pem"))

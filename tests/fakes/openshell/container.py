@@ -96,6 +96,10 @@ def _connect_out(channel, spec):
         host, port = wanted["host"], wanted["port"]
         with reply:
             try:
+                if port in proxy.BLOCKED_PORTS:
+                    reply.send(f"blocked port {port} is a blocked control-plane port, connection "
+                               "rejected".encode())
+                    return
                 place = _hosts(spec).get(f"{host}:{port}") or _hosts(spec).get(host)
                 if place is not None:
                     address = (place.rpartition(":")[0], int(place.rpartition(":")[2]))

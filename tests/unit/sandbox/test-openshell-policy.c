@@ -451,6 +451,51 @@ test_hosts (void)
   g_assert_cmpuint (count (lines, "/network_policies/"), ==, 1 + 4 + 1);
 }
 
+/* S14: a kubeconfig's server may be an address; a private one only with the person's consent. */
+static void
+test_addresses (void)
+{
+  g_autoptr (TestPlan) plan = plan_new ();
+  g_autofree char *text = NULL;
+  g_autoptr (GPtrArray) lines = NULL;
+
+  add_folder (plan, "/srv/work", FALSE);
+  add_host (plan, "203.0.113.9", 8443);
+  add_host (plan, "2001:db8::7", 443);
+  add_host (plan, "10.0.0.1", 443);
+  assert_refused (plan, "10.0.0.1:443");
+  ((OwHost *) g_ptr_array_index (plan->hosts, 2))->private = TRUE;
+  text = render (plan);
+  lines = read_back (text);
+  assert_has (lines, "/network_policies/openworker/endpoints/0/host=203.0.113.9 (text)");
+  assert_has (lines, "/network_policies/openworker/endpoints/1/host=2001:db8::7 (text)");
+  assert_has (lines, "/network_policies/openworker/endpoints/2/host=10.0.0.1 (text)");
+  ((OwHost *) g_ptr_array_index (plan->hosts, 0))->private = TRUE;
+  g_free (((OwHost *) g_ptr_array_index (plan->hosts, 0))->host);
+  ((OwHost *) g_ptr_array_index (plan->hosts, 0))->host = g_strdup ("127.0.0.1");
+  assert_refused (plan, "always refused");
+}
+
+/* What OpenShell will not let through is said before somebody waits for it. */
+static void
+test_ports (void)
+{
+  g_autoptr (TestPlan) plan = plan_new ();
+  g_autofree char *none = NULL;
+  g_autofree char *text = NULL;
+
+  add_host (plan, "a.example.com", 443);
+  none = ow_openshell_policy_tell_ports (plan);
+  g_assert_null (none);
+  add_host (plan, "k.example.com", 6443);
+  for (guint i = 0; i < 5; i++)
+    add_host (plan, "etcd.example.com", 2379);
+  text = ow_openshell_policy_tell_ports (plan);
+  g_assert_nonnull (strstr (text, "k.example.com:6443, etcd.example.com:2379"));
+  g_assert_nonnull (strstr (text, "and 2 more"));
+  g_assert_null (strstr (text, "a.example.com"));
+}
+
 int
 main (int    argc,
       char **argv)
@@ -465,5 +510,7 @@ main (int    argc,
   g_test_add_func ("/openshell-policy/root", test_root);
   g_test_add_func ("/openshell-policy/S14/bad-hosts", test_bad_hosts);
   g_test_add_func ("/openshell-policy/S14/hosts", test_hosts);
+  g_test_add_func ("/openshell-policy/S14/addresses", test_addresses);
+  g_test_add_func ("/openshell-policy/ports", test_ports);
   return g_test_run ();
 }

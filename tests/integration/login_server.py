@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: The OpenWorker authors
+"""The other end of the logins that sandboxes get: one TLS server that is GitHub's API and a git
+repository there, a cluster, AWS's STS and a registry of npm, and lets in whoever has the login of the
+test. Run in a network and mount namespace of its own it makes the network first (public_host.py) and
+then runs the command given:
+
+    login_server.py WORKSPACE UID GID -- COMMAND…
+"""
+
+import base64
+import json
+import os
+import ssl
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import public_host
+
+GITHUB_TOKEN, KUBE_TOKEN, NPM_TOKEN, AWS_KEY = "gho_test", "kube-test", "npm-test", "AKIATESTTESTTESTTEST"
+PRIVATE = "10.99.0.10"
+NAMES = ["api.github.com", "github.com", "kube.test", "sts.amazonaws.com", "sts.eu-central-1.amazonaws.com",
+         "registry.npm.test", "other.test"]
+ADDRESSES = [public_host.ADDRESS, PRIVATE]
+PORTS = [443, 6443]
+COMMIT = "0123456789012345678901234567890123456789"
+
+IDENTITY = f"""<GetCallerIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">
+<GetCallerIdentityResult><Arn>arn:aws:iam::123456789012:user/ana</Arn><UserId>{AWS_KEY}</UserId>
+<Account>123456789012</Account></GetCallerIdentityResult>
+<ResponseMetadata><RequestId>1</RequestId></ResponseMetadata></GetCallerIdentityResponse>
+"""
+
+
+def basic(user, password):
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+class Logins(BaseHTTPRequestHandler):
+    """Answers by host. Without the login: 401, in what its program takes for that."""
+
+    protocol_version = "HTTP/1.1"
+
+    def answer(self, status, body, kind="application/json", **headers):
+        text = (json.dumps(body) if isinstance(body, dict) else body).encode()
+        self.send_response(status)
+        for name, value in {"Content-Type": kind, "Content-Length": len(text), **headers}.items():
+            self.send_header(name.replace("_", "-"), str(value))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def refuse(self, **headers):
+        self.answer(401, {"message": "Unauthorized", "kind": "Status", "code": 401}, **headers)
+
+    def serve(self):
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        login, path = self.headers.get("Authorization", ""), self.path.split("?")[0]
+        host = self.headers["Host"].rsplit(":", 1)[0] if self.headers["Host"][-1] != "]" else self.headers["Host"]
+        if host == "api.github.com":
+            if login not in (f"token {GITHUB_TOKEN}", f"Bearer {GITHUB_TOKEN}"):
+                self.refuse()
+            else:
+                self.answer(200, {"login": "ana-test"})
+        elif host == "github.com":
+            if login.split(" ")[0] != "Basic" or not base64.b64decode(login[6:]).endswith(f":{GITHUB_TOKEN}".encode()):
+                self.refuse(WWW_Authenticate='Basic realm="GitHub"')
+            elif path == "/ana/repo.git/info/refs":
+                self.answer(200, f"{COMMIT}\trefs/heads/main\n", "text/plain")
+            else:
+                self.answer(200 if path.endswith("/HEAD") else 404, "ref: refs/heads/main\n", "text/plain")
+        elif host.startswith("sts."):
+            if f"Credential={AWS_KEY}/" not in login:
+                self.answer(403, "<ErrorResponse><Error><Code>InvalidClientTokenId</Code></Error></ErrorResponse>",
+                            "text/xml")
+            else:
+                self.answer(200, IDENTITY, "text/xml")
+        elif host == "registry.npm.test":
+            if login != f"Bearer {NPM_TOKEN}":
+                self.refuse()
+            else:
+                self.answer(200, {"username": "ana-test"})
+        elif login != f"Bearer {KUBE_TOKEN}":
+            self.refuse()
+        else:
+            self.answer(200, {"major": "1", "minor": "99", "gitVersion": f"v1.99.0+{host}"})
+
+    do_GET = do_POST = do_PUT = serve
+
+    def log_message(self, *args):
+        pass
+
+
+def start(place, address, ports):
+    """Serves at @address. Returns the ports, which are drawn where they are 0."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(place / "ca.pem", place / "key.pem")
+    found = []
+    for port in ports:
+        server = ThreadingHTTPServer((address, port), Logins)
+        server.daemon_threads = True
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        found.append(server.server_address[1])
+    return found
+
+
+def write_ca(place, uid, gid):
+    ca = place / "folder/ca.pem"
+    ca.write_bytes((place / "ca.pem").read_bytes())
+    ca.chmod(0o644)
+    os.chown(ca, uid, gid)
+
+
+def main():
+    place = Path(sys.argv[1])
+    public_host.make_network(place, NAMES, [PRIVATE])
+    for address in ADDRESSES:
+        start(place, address, PORTS)
+    return subprocess.run(sys.argv[5:], check=False, stdin=subprocess.DEVNULL).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
