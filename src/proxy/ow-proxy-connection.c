@@ -43,6 +43,8 @@ struct _OwProxyConnection {
   int                   host;             /* -1: not connected to */
   char                 *head;             /* (owned, nullable) until it was sent on */
   size_t                head_length;
+  bool                  named;            /* no line with a program comes any more */
+  char                  program[OW_PROXY_REQUEST_MAX_PROGRAM + 1];
   OwProxyRequest        request;
   bool                  private_too;
   OwProxyAnswer         answer;           /* only the addresses that may be connected to */
@@ -148,6 +150,7 @@ report (OwProxyConnection     *self,
     .port = self->request.port,
     .reason = reason,
     .address = text,
+    .program = self->program,
   };
 
   if (address != NULL)
@@ -302,6 +305,34 @@ start_resolving (OwProxyConnection *self,
             "%s was not resolved: too many names are being resolved", request->host.text);
 }
 
+/* Takes the line with the program off the front. False: there is no request to look at. */
+static bool
+take_program (OwProxyConnection *self,
+              int64_t            now)
+{
+  size_t length;
+
+  if (self->named)
+    return true;
+  switch (ow_proxy_request_parse_program (self->head, self->head_length, &length))
+    {
+    case OW_PROXY_REQUEST_GOOD:
+      break;
+    case OW_PROXY_REQUEST_INCOMPLETE:
+      return false;
+    default:
+      refuse (self, now, OW_PROXY_REFUSAL_MALFORMED, NULL, "%s",
+              "The line before the request is none that this proxy knows.");
+      return false;
+    }
+  self->named = true;
+  if (length > 2)
+    memcpy (self->program, self->head + 1, length - 2);
+  self->head_length -= length;
+  memmove (self->head, self->head + length, self->head_length);
+  return self->head_length > 0;
+}
+
 static void
 read_head (OwProxyConnection *self,
            int64_t            now)
@@ -319,6 +350,8 @@ read_head (OwProxyConnection *self,
       return;
     }
   self->head_length += (size_t) got;
+  if (!take_program (self, now))
+    return;
   status = ow_proxy_request_parse (&request, self->head, self->head_length, &fault);
   switch (status)
     {

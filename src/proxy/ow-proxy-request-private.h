@@ -43,6 +43,15 @@ OwProxyRequestStatus ow_proxy_request_parse (OwProxyRequest *self,
                                              size_t          length,
                                              const char    **fault);
 
+/* Most bytes of the line that may stand before the head, its first and last one not counted:
+ * "\x01PROGRAM\n", who asks, as the inside tells it. */
+#define OW_PROXY_REQUEST_MAX_PROGRAM 200u
+/* *@length: of that line with both, 0 where there is none. Malformed: it is too long or has a
+ * control character. */
+OwProxyRequestStatus ow_proxy_request_parse_program (const char *data,
+                                                     size_t      available,
+                                                     size_t     *length);
+
 /* The head to send on for a request that is no CONNECT: origin form, Host from the
  * target, without what is meant for this hop, and with "Connection: close".
  *

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#define PROGRAM_MARK 0x01
+
 #define MAX_HEADERS 128
 #define MAX_METHOD 32
 
@@ -394,4 +396,28 @@ ow_proxy_request_forward (const OwProxyRequest *self,
   if (fclose (out) != 0)
     abort ();
   return head;
+}
+
+OwProxyRequestStatus
+ow_proxy_request_parse_program (const char *data,
+                                size_t      available,
+                                size_t     *length)
+{
+  *length = 0;
+  if (available == 0 || data[0] != PROGRAM_MARK)
+    return OW_PROXY_REQUEST_GOOD;
+  for (size_t i = 1; i < available && i <= OW_PROXY_REQUEST_MAX_PROGRAM + 1; i++)
+    {
+      unsigned char c = (unsigned char) data[i];
+
+      if (c == '\n')
+        {
+          *length = i + 1;
+          return OW_PROXY_REQUEST_GOOD;
+        }
+      if (c < 0x20 || c == 0x7f)
+        return OW_PROXY_REQUEST_MALFORMED;
+    }
+  return available <= OW_PROXY_REQUEST_MAX_PROGRAM + 1 ? OW_PROXY_REQUEST_INCOMPLETE
+                                                       : OW_PROXY_REQUEST_MALFORMED;
 }

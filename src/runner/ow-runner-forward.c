@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "ow-runner-asker-private.h"
 #include "ow-runner-setup-private.h"
 
 #define CONNECTIONS_MAX 256u
@@ -49,6 +50,8 @@ struct _Connection {
 struct _OwRunnerForward {
   OwRunnerLoop      *loop;
   struct sockaddr_un address;
+  unsigned int       port;
+  OwRunnerAsker      asker;
   int                listen_fd;
   OwRunnerSource    *source;
   Connection        *connections;
@@ -191,11 +194,27 @@ try_connect (void *user_data)
           return;
         }
     }
+  update_events (&self->ends[1]);
+}
+
+/* The first line to the proxy is ours (docs/proxy.md): whatever a client sends comes behind it, and
+ * so is none. */
+static void
+name_program (Connection  *self,
+              unsigned int peer_port)
+{
+  OwRunnerForward *forward = self->forward;
+  Flow *flow = &self->ends[1].out;
+  char program[OW_RUNNER_ASKER_SIZE];
+
+  ow_runner_asker_find (&forward->asker, peer_port, forward->port, program);
+  flow->length = (size_t) snprintf (flow->data, sizeof flow->data, "\x01%s\n", program);
 }
 
 static void
 start_connection (OwRunnerForward *self,
-                  int              fd)
+                  int              fd,
+                  unsigned int     peer_port)
 {
   Connection *connection = self->n < CONNECTIONS_MAX ? calloc (1, sizeof *connection) : NULL;
 
@@ -214,9 +233,12 @@ start_connection (OwRunnerForward *self,
   connection->ends[0].fd = fd;
   connection->ends[1].fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (connection->ends[1].fd < 0)
-    connection_free (connection);
-  else
-    try_connect (connection);
+    {
+      connection_free (connection);
+      return;
+    }
+  name_program (connection, peer_port);
+  try_connect (connection);
 }
 
 static void
@@ -224,10 +246,13 @@ on_connection (uint32_t events,
                void    *user_data)
 {
   OwRunnerForward *self = user_data;
-  int fd = accept4 (self->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  struct sockaddr_in peer = { 0 };
+  socklen_t length = sizeof peer;
+  int fd = accept4 (self->listen_fd, (struct sockaddr *) &peer, &length,
+                    SOCK_CLOEXEC | SOCK_NONBLOCK);
 
   if (fd >= 0)
-    start_connection (self, fd);
+    start_connection (self, fd, ntohs (peer.sin_port));
 }
 
 OwRunnerForward *
@@ -244,6 +269,7 @@ ow_runner_forward_new (OwRunnerLoop *loop,
   if (self == NULL)
     return NULL;
   self->loop = loop;
+  self->port = port;
   self->listen_fd = -1;
   self->address.sun_family = AF_UNIX;
   if (strlen (path) >= sizeof self->address.sun_path)

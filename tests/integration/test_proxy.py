@@ -49,7 +49,8 @@ class Inside:
     def start(self, allow, *options, ready=True, stdout=subprocess.PIPE):
         self.process = subprocess.Popen(
             [self.program, "--socket", str(self.path), *options], stdin=subprocess.PIPE,
-            stdout=stdout, stderr=subprocess.PIPE, env={"HOSTALIASES": "/nonexistent"})
+            stdout=stdout, stderr=subprocess.PIPE, env={"HOSTALIASES": "/nonexistent"}, bufsize=0)
+        self.others = []
         if allow is not None:
             self.send_list(allow)
         if ready:
@@ -65,10 +66,21 @@ class Inside:
         self.process.stdin.write(json.dumps({"allow": entries}).encode() + b"\n")
         self.process.stdin.flush()
 
-    def decision(self):
+    def line(self):
         ready, _, _ = select.select([self.process.stdout], [], [], 20 * SCALE)
-        assert ready, "no decision line came"
+        assert ready, "no line came"
         return json.loads(self.process.stdout.readline())
+
+    def line_of(self, kind):
+        """The next line of that kind; those of others are kept."""
+        while True:
+            line = self.line()
+            if kind in line:
+                return line
+            self.others.append(line)
+
+    def decision(self):
+        return self.line_of("decision")
 
     def connect(self):
         client = socket.socket(socket.AF_UNIX)

@@ -127,11 +127,17 @@ def test_sandbox_of_another_program_is_not_deleted(account, workspace, openworke
     assert process.wait(timeout=20) == 0
 
 
-def test_allow_is_refused_where_the_list_is_fixed(engine, session, workspace):
-    said(engine.run("sandbox", "allow", session, "example.org"), 69, "cannot be changed")
-    (allowed,) = engine.lines("sandbox", "allow", session, "example.org", "--machine")
-    assert allowed["session"] is False and allowed["machine"] is True and "cannot be changed" in allowed["why"]
-    assert "example.org:443" in (workspace.config / "config.toml").read_text()
+def test_allow_is_refused_where_there_is_no_list(engine, workspace):
+    """Direct: nothing stands between its commands and the network."""
+    with ModelServer([shell(WAIT), {"text": "Done."}]) as server:
+        session = engine.detach(server, provider="direct", approve="all")
+        wait_begun(workspace)
+        said(engine.run("sandbox", "allow", session, "example.org"), 69, "cannot be changed")
+        (allowed,) = engine.lines("sandbox", "allow", session, "example.org", "--machine")
+        assert allowed["session"] is False and allowed["machine"] is True and "cannot be changed" in allowed["why"]
+        assert "example.org:443" in (workspace.config / "config.toml").read_text()
+        engine.account.write(workspace.folder / "go", "")
+        engine.wait_end(session)
 
 
 @pytest.mark.parametrize("host, status, words", [
