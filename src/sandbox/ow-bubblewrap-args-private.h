@@ -37,6 +37,7 @@ typedef struct {
   uid_t                   uid;    /* who the inside runs as */
   const char             *user;   /* that account's name */
   gboolean                disable_userns;
+  const char * const     *masked;  /* (nullable) files below /proc that nobody opens */
   guint                   max_processes; /* inside, 0: the runner sets no limit */
   const OwWallLink *links;
   guint                   n_links;

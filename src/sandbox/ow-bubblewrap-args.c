@@ -166,6 +166,9 @@ ow_bubblewrap_args_options (const OwBubblewrapArgs *args)
   add_environment (out, args);
   for (guint i = 0; i < view->len; i++)
     add_place (out, args, &g_array_index (view, OwWallPlace, i));
+  /* A device on a mount that has none: it cannot be opened. */
+  for (guint i = 0; args->masked != NULL && args->masked[i] != NULL; i++)
+    add (out, "--ro-bind", "/dev/null", args->masked[i], NULL);
   if (args->plan != NULL)
     {
       add_fd (out, "--info-fd", args->fds.info, NULL);

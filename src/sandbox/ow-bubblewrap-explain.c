@@ -14,12 +14,12 @@
 
 #define REFUSED "Sessions on this machine are refused"
 
-/* The distribution's own profile gives bwrap the right and takes it from what bwrap
- * runs; the global switch would give it to every program. */
+/* A profile that gives bwrap the right, as other programs have theirs; the global switch would
+ * give it to every program. data/apparmor has the same as a file. Source: apparmor.d(5). */
 #define LOAD_PROFILE \
-  "Run: sudo sh -c 'apt-get install -y apparmor-profiles && cp " \
-  "/usr/share/apparmor/extra-profiles/bwrap-userns-restrict /etc/apparmor.d/ && " \
-  "apparmor_parser -r /etc/apparmor.d/bwrap-userns-restrict'"
+  "Run: sudo sh -c 'printf \"%s\\n\" \"abi <abi/4.0>,\" \"include <tunables/global>\" " \
+  "\"profile openworker-bwrap /usr/bin/bwrap flags=(unconfined) {\" \"  userns,\" \"}\" " \
+  "> /etc/apparmor.d/openworker-bwrap && apparmor_parser -r /etc/apparmor.d/openworker-bwrap'"
 
 static int
 read_number (const char *path)
@@ -46,7 +46,8 @@ has_mapped_ids (void)
 }
 
 void
-ow_bubblewrap_explain_read (OwBubblewrapFacts *facts)
+ow_bubblewrap_explain_read (OwBubblewrapFacts *facts,
+                            uid_t              uid)
 {
   facts->userns_clone = read_number ("/proc/sys/kernel/unprivileged_userns_clone");
   facts->apparmor_restrict =
@@ -55,7 +56,7 @@ ow_bubblewrap_explain_read (OwBubblewrapFacts *facts)
   facts->container = access ("/.dockerenv", F_OK) == 0 ||
                      access ("/run/.containerenv", F_OK) == 0 ||
                      access ("/run/systemd/container", F_OK) == 0 || has_mapped_ids ();
-  facts->root = geteuid () == 0;
+  facts->root = uid == 0;
 }
 
 static gboolean

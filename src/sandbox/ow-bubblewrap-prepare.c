@@ -25,6 +25,25 @@ get_user_name (uid_t uid)
   return g_strdup (ow_bubblewrap_args_user (found->pw_name));
 }
 
+/* What /proc tells of the whole machine: whose keys there are, what the kernel has where, its
+ * messages. Engines of containers hide the same; bwrap needs each to be there. */
+static char **
+find_masked (void)
+{
+  static const char * const files[] = {
+    "/proc/kcore", "/proc/key-users", "/proc/keys", "/proc/kmsg", "/proc/kpagecgroup",
+    "/proc/kpagecount", "/proc/kpageflags", "/proc/latency_stats", "/proc/pagetypeinfo",
+    "/proc/sched_debug", "/proc/slabinfo", "/proc/sysrq-trigger", "/proc/timer_list",
+    "/proc/timer_stats", "/proc/vmallocinfo",
+  };
+  g_autoptr (GStrvBuilder) found = g_strv_builder_new ();
+
+  for (gsize i = 0; i < G_N_ELEMENTS (files); i++)
+    if (access (files[i], F_OK) == 0)
+      g_strv_builder_add (found, files[i]);
+  return g_strv_builder_end (found);
+}
+
 static int
 hand_text (OwBubblewrapLaunch *launch,
            const char         *text,
@@ -144,9 +163,11 @@ ow_bubblewrap_prepare (const char          *program,
   g_auto (GStrv) options = NULL;
   g_auto (GStrv) targets = g_new0 (char *, OW_WALL_LINKS);
   OwWallLink links[OW_WALL_LINKS] = { 0 };
+  g_auto (GStrv) masked = find_masked ();
   OwBubblewrapArgs args = {
     .program = program, .plan = hold != NULL ? plan : NULL, .uid = uid, .user = user,
     .disable_userns = disable_userns, .links = links,
+    .masked = (const char * const *) masked,
     .max_processes = ow_sandbox_limits_max_processes (uid),
   };
 

@@ -109,6 +109,13 @@ check_machine (OwBubblewrapProvider *self,
          check_program (proxy, "Install OpenWorker again.", error);
 }
 
+/* Whom bwrap runs as. */
+static uid_t
+get_uid (const Raise *raise)
+{
+  return raise->plan != NULL ? raise->plan->uid : geteuid ();
+}
+
 static char **
 prepare (OwBubblewrapProvider *self,
          Raise                *raise,
@@ -180,7 +187,7 @@ take_trial (GTask           *task,
   text = ow_text_from_bytes (g_bytes_get_data (result->error_output, NULL),
                              (gssize) g_bytes_get_size (result->error_output));
   shown = ow_text_visible (text);
-  ow_bubblewrap_explain_read (&facts);
+  ow_bubblewrap_explain_read (&facts, get_uid (raise));
   ow_bubblewrap_explain (&facts, g_strstrip (shown), &error);
   refuse_start (task, error);
   return TRUE;
@@ -264,7 +271,7 @@ on_serve_ready (GObject      *object,
     {
       OwBubblewrapFacts facts;
 
-      ow_bubblewrap_explain_read (&facts);
+      ow_bubblewrap_explain_read (&facts, get_uid (raise));
       ow_bubblewrap_explain (&facts, text, &error);
       refuse_start (task, error);
       return;

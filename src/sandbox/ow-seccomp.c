@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <sys/ioctl.h>
@@ -137,16 +138,22 @@ deny_namespaces (scmp_filter_ctx ctx)
   return rc;
 }
 
-/* The kernel looks at the low 32 bits of the request, so a filter that compares all 64
- * lets the same request through with a high bit set. */
+/* Keys pressed for another, the console's menu, and line disciplines, whose modules the kernel
+ * loads for who asks for them. The kernel looks at the low 32 bits of the request, so a filter
+ * that compares all 64 lets the same request through with a high bit set. */
 static int
 deny_terminal (scmp_filter_ctx ctx)
 {
-  struct scmp_arg_cmp sti = SCMP_A1 (SCMP_CMP_MASKED_EQ, 0xffffffffu, TIOCSTI);
-  struct scmp_arg_cmp console = SCMP_A1 (SCMP_CMP_MASKED_EQ, 0xffffffffu, TIOCLINUX);
-  int rc = deny (ctx, SCMP_SYS (ioctl), EPERM, 1, &sti);
+  static const unsigned int requests[] = { TIOCSTI, TIOCLINUX, TIOCSETD };
+  int rc = 0;
 
-  return rc != 0 ? rc : deny (ctx, SCMP_SYS (ioctl), EPERM, 1, &console);
+  for (gsize i = 0; rc == 0 && i < G_N_ELEMENTS (requests); i++)
+    {
+      struct scmp_arg_cmp same = SCMP_A1 (SCMP_CMP_MASKED_EQ, 0xffffffffu, requests[i]);
+
+      rc = deny (ctx, SCMP_SYS (ioctl), EPERM, 1, &same);
+    }
+  return rc;
 }
 
 /* A program that runs as the folder's owner, whoever starts it, would be left for the other
@@ -164,6 +171,38 @@ deny_setuid (scmp_filter_ctx ctx)
   if (rc == 0)
     rc = deny (ctx, SCMP_SYS (fchmodat), EPERM, 1, &third);
   return rc != 0 ? rc : deny (ctx, CALL_FCHMODAT2, EPERM, 1, &third);
+}
+
+/* Protocols of the internet that no program here speaks: with each the kernel loads a module of
+ * its own for who asks. A name of a protocol is compared where it stands, the type without the
+ * flags that may be in it. */
+static int
+deny_protocols (scmp_filter_ctx ctx)
+{
+  static const unsigned int protocols[] = { IPPROTO_DCCP, IPPROTO_SCTP, 115 /* L2TP */ };
+  static const unsigned int families[] = { AF_INET, AF_INET6 };
+  int rc = 0;
+
+  for (gsize i = 0; i < G_N_ELEMENTS (families); i++)
+    {
+      struct scmp_arg_cmp dccp[] = {
+        SCMP_A0 (SCMP_CMP_MASKED_EQ, 0xffffffffu, families[i]),
+        SCMP_A1 (SCMP_CMP_MASKED_EQ, 0xf, SOCK_DCCP),
+      };
+
+      if (rc == 0)
+        rc = deny (ctx, SCMP_SYS (socket), ESOCKTNOSUPPORT, G_N_ELEMENTS (dccp), dccp);
+      for (gsize j = 0; rc == 0 && j < G_N_ELEMENTS (protocols); j++)
+        {
+          struct scmp_arg_cmp same[] = {
+            SCMP_A0 (SCMP_CMP_MASKED_EQ, 0xffffffffu, families[i]),
+            SCMP_A2 (SCMP_CMP_MASKED_EQ, 0xffffffffu, protocols[j]),
+          };
+
+          rc = deny (ctx, SCMP_SYS (socket), EPROTONOSUPPORT, G_N_ELEMENTS (same), same);
+        }
+    }
+  return rc;
 }
 
 /* Unix and internet sockets, and netlink for the list of interfaces only. */
@@ -207,6 +246,8 @@ make_rules (scmp_filter_ctx ctx)
     rc = deny_setuid (ctx);
   if (rc == 0)
     rc = deny_sockets (ctx);
+  if (rc == 0)
+    rc = deny_protocols (ctx);
   return rc;
 }
 

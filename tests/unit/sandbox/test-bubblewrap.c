@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <glib.h>
+#include <glib/gstdio.h>
 #include <string.h>
 
 #include "base/ow-error.h"
@@ -228,7 +229,7 @@ typedef struct {
 
 static const Fault faults[] = {
   { "bwrap: setting up uid map: Permission denied", { -1, 1, 1000, FALSE, FALSE }, "AppArmor",
-    "apparmor_parser -r /etc/apparmor.d/bwrap-userns-restrict" },
+    "apparmor_parser -r /etc/apparmor.d/openworker-bwrap" },
   { "bwrap: loopback: Failed RTM_NEWADDR: Operation not permitted", { -1, 1, 1000, FALSE, FALSE },
     "AppArmor", "apparmor_parser" },
   { "bwrap: No permissions to create new namespace, likely because …", { 0, -1, 1000, FALSE, FALSE },
@@ -260,6 +261,70 @@ test_faults (void)
       /* Never the switch that opens it to every program. */
       g_assert_null (strstr (error->message, "apparmor_restrict_unprivileged_userns"));
     }
+}
+
+/* The file of data/apparmor, without what is said about it. */
+static char *
+read_profile (void)
+{
+  g_autofree char *path = g_test_build_filename (G_TEST_DIST, "../data/apparmor/openworker-bwrap",
+                                                 NULL);
+  g_autofree char *text = NULL;
+  g_auto (GStrv) lines = NULL;
+  GString *kept = g_string_new (NULL);
+
+  g_assert_true (g_file_get_contents (path, &text, NULL, NULL));
+  lines = g_strsplit (text, "\n", -1);
+  for (guint i = 0; lines[i] != NULL; i++)
+    if (lines[i][0] != '#' && lines[i][0] != '\0')
+      g_string_append_printf (kept, "%s\n", lines[i]);
+  return g_string_free (kept, FALSE);
+}
+
+/* What a person is told to run writes that profile and loads it: run here without sudo, with
+ * another folder and another loader. */
+static void
+test_profile (void)
+{
+  g_autofree char *dir = g_dir_make_tmp ("ow-apparmor-XXXXXX", NULL);
+  g_autofree char *to = g_strconcat (dir, "/", NULL);
+  g_autofree char *file = g_build_filename (dir, "openworker-bwrap", NULL);
+  g_autofree char *expected = read_profile ();
+  g_autofree char *loaded = NULL;
+  g_autofree char *written = NULL;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GString) command = NULL;
+  const char *argv[] = { "/bin/sh", "-c", NULL, NULL };
+  int status = -1;
+
+  ow_bubblewrap_explain (&faults[0].facts, faults[0].errors, &error);
+  command = g_string_new (strstr (error->message, "sudo sh -c '"));
+  g_assert_cmpuint (g_string_replace (command, "sudo ", "", 0), ==, 1);
+  g_assert_cmpuint (g_string_replace (command, "/etc/apparmor.d/", to, 0), ==, 2);
+  g_assert_cmpuint (g_string_replace (command, "apparmor_parser -r", "cat", 0), ==, 1);
+  g_assert_true (g_str_has_suffix (command->str, "'") || g_str_has_suffix (command->str, "'."));
+  g_string_truncate (command, (gsize) (strrchr (command->str, '\'') - command->str) + 1);
+  argv[2] = command->str;
+  g_assert_true (g_spawn_sync (NULL, (char **) argv, NULL, G_SPAWN_DEFAULT, NULL, NULL, &loaded,
+                               NULL, &status, NULL));
+  g_assert_cmpint (status, ==, 0);
+  g_assert_true (g_file_get_contents (file, &written, NULL, NULL));
+  g_assert_cmpstr (written, ==, expected);
+  g_assert_cmpstr (loaded, ==, expected);
+  g_assert_cmpint (g_remove (file), ==, 0);
+  g_assert_cmpint (g_rmdir (dir), ==, 0);
+}
+
+/* Whom bwrap runs as counts, and not who starts it: root becomes the folders' owner. */
+static void
+test_facts (void)
+{
+  OwBubblewrapFacts facts;
+
+  ow_bubblewrap_explain_read (&facts, 1000);
+  g_assert_false (facts.root);
+  ow_bubblewrap_explain_read (&facts, 0);
+  g_assert_true (facts.root);
 }
 
 static void
@@ -315,6 +380,8 @@ main (int    argc,
   g_test_add_func ("/bubblewrap/pack", test_pack);
   g_test_add_func ("/bubblewrap/accounts", test_accounts);
   g_test_add_func ("/bubblewrap/S25/faults", test_faults);
+  g_test_add_func ("/bubblewrap/S25/profile", test_profile);
+  g_test_add_func ("/bubblewrap/S25/facts", test_facts);
   g_test_add_func ("/landlock-check/answers", test_landlock);
   g_test_add_func ("/direct/environment", test_direct_environment);
   return g_test_run ();

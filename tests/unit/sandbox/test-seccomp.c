@@ -10,6 +10,7 @@
 #include <linux/filter.h>
 #include <linux/netlink.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <pty.h>
 #include <sched.h>
 #include <signal.h>
@@ -21,6 +22,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ow-seccomp-private.h"
@@ -59,6 +61,30 @@ static const Row denied[] = {
   { "fsmount", SYS_fsmount, { 0 }, EPERM },
   { "fspick", SYS_fspick, { 0 }, EPERM },
   { "mount_setattr", SYS_mount_setattr, { 0 }, EPERM },
+  { "quotactl", SYS_quotactl, { 0 }, EPERM },
+  { "quotactl_fd", SYS_quotactl_fd, { (guint64) - 1 }, EPERM },
+  { "swapon", SYS_swapon, { 0 }, EPERM },
+  { "swapoff", SYS_swapoff, { 0 }, EPERM },
+  { "fanotify_init", SYS_fanotify_init, { 0x1000 }, EPERM },
+  { "acct", SYS_acct, { 1 }, EPERM },
+  { "reboot", SYS_reboot, { 0 }, EPERM },
+  { "settimeofday", SYS_settimeofday, { 1, 0 }, EPERM },
+  { "clock_settime", SYS_clock_settime, { CLOCK_REALTIME, 0 }, EPERM },
+#ifdef __x86_64__
+  { "modify_ldt", SYS_modify_ldt, { 0 }, EPERM },
+  { "uselib", SYS_uselib, { 0 }, EPERM },
+  { "_sysctl", SYS__sysctl, { 0 }, EPERM },
+  { "iopl", SYS_iopl, { 0 }, EPERM },
+  { "ioperm", SYS_ioperm, { 0 }, EPERM },
+  { "lookup_dcookie", SYS_lookup_dcookie, { 0 }, EPERM },
+#endif
+  { "socket-dccp", SYS_socket, { AF_INET, SOCK_DCCP, 0 }, ESOCKTNOSUPPORT },
+  { "socket-dccp-flags", SYS_socket, { AF_INET6, SOCK_DCCP | SOCK_CLOEXEC, 0 },
+    ESOCKTNOSUPPORT },
+  { "socket-sctp", SYS_socket, { AF_INET, SOCK_STREAM, IPPROTO_SCTP }, EPROTONOSUPPORT },
+  { "socket-sctp-high-bits", SYS_socket, { HIGH | AF_INET6, SOCK_SEQPACKET, HIGH | IPPROTO_SCTP },
+    EPROTONOSUPPORT },
+  { "socket-l2tp", SYS_socket, { AF_INET, SOCK_DGRAM, 115 }, EPROTONOSUPPORT },
   { "open_by_handle_at", SYS_open_by_handle_at, { 0 }, EPERM },
   { "io_uring_setup", SYS_io_uring_setup, { 1, 0 }, ENOSYS },
   { "io_uring_enter", SYS_io_uring_enter, { 0 }, ENOSYS },
@@ -100,6 +126,14 @@ static const Row allowed[] = {
   { "socket-unix", SYS_socket, { AF_UNIX, SOCK_STREAM, 0 }, 0 },
   { "socket-inet", SYS_socket, { AF_INET, SOCK_STREAM, 0 }, 0 },
   { "socket-inet6", SYS_socket, { AF_INET6, SOCK_STREAM, 0 }, 0 },
+  { "socket-tcp", SYS_socket, { AF_INET, SOCK_STREAM | SOCK_NONBLOCK, IPPROTO_TCP }, 0 },
+  { "socket-udp6", SYS_socket, { AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP }, 0 },
+  { "name_to_handle_at", SYS_name_to_handle_at, { 0 }, EFAULT },
+  { "personality", SYS_personality, { 0xffffffff }, 0 },
+  { "process_vm_readv", SYS_process_vm_readv, { 1, 0, 0, 0, 0, 1 }, EINVAL },
+  { "pidfd_open", SYS_pidfd_open, { 0 }, EINVAL },
+  { "sched_setaffinity", SYS_sched_setaffinity, { 0, 8, 0 }, EFAULT },
+  { "inotify", SYS_inotify_add_watch, { (guint64) - 1, 0, 1 }, EBADF },
   { "socket-netlink-route", SYS_socket, { AF_NETLINK, SOCK_RAW, NETLINK_ROUTE }, 0 },
   { "getpid", SYS_getpid, { 0 }, 0 },
   { "chmod", SYS_chmod, { 0, 03777 }, EFAULT },
@@ -195,6 +229,8 @@ test_terminal (void)
   g_assert_cmpint (push_to_terminal (HIGH | TIOCSTI), ==, EPERM);
   g_assert_cmpint (push_to_terminal (0x541C), ==, EPERM);
   g_assert_cmpint (push_to_terminal (0xdeadbeef00000000ull | 0x541C), ==, EPERM);
+  g_assert_cmpint (push_to_terminal (TIOCSETD), ==, EPERM);
+  g_assert_cmpint (push_to_terminal (HIGH | TIOCSETD), ==, EPERM);
   /* The control: another request of a terminal gets through to it. */
   g_assert_cmpint (push_to_terminal (TIOCOUTQ), !=, EPERM);
 }

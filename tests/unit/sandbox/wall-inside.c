@@ -69,7 +69,20 @@ try_kernel_switches (void)
   for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
     must_not_open (paths[i], O_WRONLY | O_APPEND);
   must_not_open ("/sys/kernel", O_RDONLY);
-  must_not_open ("/proc/kcore", O_RDONLY);
+}
+
+/* What tells of the whole machine, for an inside that is its owner too. */
+static void
+try_machine_files (void)
+{
+  static const char * const paths[] = {
+    "/proc/kcore", "/proc/keys", "/proc/key-users", "/proc/kmsg", "/proc/kpagecount",
+    "/proc/kpageflags", "/proc/kpagecgroup", "/proc/sched_debug", "/proc/slabinfo",
+    "/proc/timer_list", "/proc/vmallocinfo", "/proc/pagetypeinfo",
+  };
+
+  for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+    must_not_open (paths[i], O_RDONLY);
 }
 
 static void
@@ -346,6 +359,7 @@ wall_inside_main (int    argc,
   check_environment ();
   must_not_open (params.canary, O_RDONLY);
   try_kernel_switches ();
+  try_machine_files ();
   try_mounts ();
   try_modes ();
   try_writes ();
