@@ -84,8 +84,20 @@ def _version(package):
     return PACKAGES[package]
 
 
+# What can be reached because files of the machine can be read.
+READING = ["home-read", "ssh-key", "state-read", "beside-read", "dot-dot", "tmp-read", "machine-id",
+           "link-soft", "swapped", "roots", "root-first"]
+
+
 class Srt(Place):
     """`srt` with a settings file that lets it write the folder, and no host."""
+
+    notes = {
+        1: (READING, "its README: reading is allowed everywhere unless `denyRead` says otherwise"),
+        2: (["environ-own"], "its README: variables are withheld where `credentials.envVars` names them"),
+        3: (["later-agent", "later-envrc", "later-package"],
+            "its README: the files that it keeps from being written are a list by name"),
+    }
 
     def prepare(self):
         self.settings = self.account.write(self.account.workspace.home / ".srt-settings.json", json.dumps({
@@ -103,6 +115,13 @@ class Srt(Place):
 class Codex(Place):
     """`codex sandbox` in the mode in which the folder can be written."""
 
+    notes = {
+        1: (READING, "its documentation: the whole file system can be read"),
+        2: (["tmp-write"], "its documentation: temporary directories such as `/tmp` can be written too"),
+        3: (["later-vscode", "later-envrc", "later-agent", "later-package", "later-git-nested"],
+            "its documentation: in the folder `.git` and its own settings are read-only"),
+    }
+
     def argv(self, command, terminal):
         return [str(_bin("node")), str(_bin("codex").resolve()), "sandbox", "-c",
                 'sandbox_mode="workspace-write"', "--", *command]
@@ -113,6 +132,15 @@ class Codex(Place):
 
 class Docker(Place):
     """`docker run` with the folder as a volume, by an engine of the bench's own in its network."""
+
+    notes = {
+        1: (["chroot", "device-left", "raw-socket", "packet-socket", "setuid-run", "setuid-left"],
+            "its documentation: the capabilities kept by default have MKNOD, NET_RAW, SETUID, SETFCAP "
+            "and SYS_CHROOT among them"),
+        2: (["metadata", "outside", "dns-direct", "dns-resolver"],
+            "its documentation: a container is on the bridge network by default, and gets the "
+            "machine's name servers"),
+    }
 
     def prepare(self):
         self.engine = Path(tempfile.mkdtemp(prefix="engine-", dir=CACHE))

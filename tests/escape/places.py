@@ -3,9 +3,11 @@
 """Behind what the probes are run: outside, which is their control, and each wall."""
 
 import fcntl
+import json
 import os
 import pty
 import pwd
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -14,8 +16,9 @@ from pathlib import Path
 
 import probes
 from accounts import make_account, scaled
+from replays import replay, shell
 from walls import RealOpenshell, make_wall
-from world import Stage
+from world import LATER, Stage
 
 # One for each run: the first of two to end takes its account away.
 ACCOUNT = f"ow-esc{os.getpid()}"
@@ -40,10 +43,23 @@ class People:
             subprocess.run(["userdel", ACCOUNT], check=False)
 
 
+def read_lines(text, names, errors):
+    """{probe: (verdict, words)} of what escape-probe wrote; one of @names that is not there is broken."""
+    said = {}
+    for line in text.replace("\r", "").splitlines():
+        words = line.split("\t")
+        if len(words) == 3:
+            said[words[0]] = words[1], words[2]
+    why = (errors or text.encode()).decode(errors="replace").strip()[-300:]
+    return {name: said.get(name, ("broken", f"not heard of: {why}")) for name in names}
+
+
 class Place:
     """One way to run the probes. @by_root: as root, for a folder of root's."""
 
-    title, listed = None, False
+    # Probes that run apart; {number: (probes, what its documentation says of them)}; {probe: why it
+    # says nothing here}.
+    apart, notes, not_carried = (), {}, {}
 
     def __init__(self, bench, by_root=False):
         self.bench, self.by_root = bench, by_root
@@ -82,8 +98,10 @@ class Place:
             self.account.extra_env.update(self.kept(stage.env))
             if type(self) is Outside:
                 stage.write_plan(**{"outside.wall": "none"})
-            special = {probes.TERMINAL, probes.CONSOLE, *SWAPS}
+            special = {probes.TERMINAL, probes.CONSOLE, *SWAPS, *self.apart}
             said = self._call(stage, [name for name in self.bench.names if name not in special])
+            apart = [name for name in self.apart if name in self.bench.names]
+            said.update(self.run_apart(stage, apart))
             looks = stage.looks()
             for name, (verdict, words) in said.items():
                 if verdict == "open" and name in looks and not looks[name]():
@@ -94,11 +112,11 @@ class Place:
                 said.update(self._call(stage, [name for name in SWAPS if name in self.bench.names]))
             finally:
                 end()
-            self.later(said)
             return said, stage.missing
 
-    def later(self, said):
-        """Looks which of the files that run later are listed for the person."""
+    def run_apart(self, stage, names):
+        """{probe: (verdict, words)} of those in `apart`."""
+        return {}
 
     def kept(self, env):
         return env
@@ -121,16 +139,7 @@ class Place:
         except subprocess.TimeoutExpired:
             process.kill()
             text, errors = process.communicate()
-        said = {}
-        for line in text.decode(errors="replace").replace("\r", "").splitlines():
-            words = line.split("\t")
-            if len(words) == 3:
-                said[words[0]] = words[1], words[2]
-        missed = [name for name in names if name not in said]
-        if missed:
-            why = (errors or text or b"").decode(errors="replace").strip()[-300:]
-            said.update({name: ("broken", f"not heard of: {why}") for name in missed})
-        return said
+        return read_lines(text.decode(errors="replace"), names, errors)
 
     def _terminal(self, stage):
         """The two that need a terminal of a person's outside."""
@@ -193,21 +202,70 @@ class Direct(OpenWorker):
     provider = "direct"
 
 
-class Bubblewrap(OpenWorker):
+class Walled(OpenWorker):
+    """What runs later outside is no matter of the wall: it is written by a session, and looked for in
+    what the person is told of at its end (hole S08)."""
+
+    apart = probes.LATER
+
+    def run_apart(self, stage, names):
+        if not names:
+            return {}
+        out = self.folder / "later.out"
+        words = shlex.join(self._command(stage, names))
+        recording = replay(self.account, self.account.workspace, shell(f"{words} > later.out 2>&1"))
+        done = self._ours(["run", *self.wall.argv, "--approve", "sandboxed", "--json", "--folder",
+                           self.folder, "--model", f"replay:{recording}", "Do it."])
+        if done.returncode != 0 or not out.exists():
+            return dict.fromkeys(names, ("broken", f"no session: {done.stderr.strip()[-300:]}"))
+        said = read_lines(out.read_text(), names, done.stderr.encode())
+        session = json.loads(done.stdout.splitlines()[0])["session"]
+        done = self._ours(["sessions", "changes", session, "--json"])
+        listed = {entry["path"] for entry in json.loads(done.stdout).get("settings", [])}
+        for name, (verdict, words) in said.items():
+            path = LATER[name.removeprefix("later-")]
+            if verdict == "open" and str(self.folder / path) in listed:
+                said[name] = "listed", f"{words}, and the person is told"
+        return said
+
+    def _ours(self, words):
+        return self.account.run([self.bench.programs / "openworker", *words], timeout=300)
+
+
+class Bubblewrap(Walled):
     provider = "bubblewrap"
 
 
-class Openshell(OpenWorker):
+class Openshell(Walled):
+    """Its simulation: a container that no engine made."""
+
     provider = "openshell"
+    not_carried = {
+        **dict.fromkeys(["sys-write", "cgroup-agent", "cgroup-move"],
+                        "the simulation has no /sys, which an engine mounts read-only"),
+        **dict.fromkeys(["device-there", "device-kmsg", "device-made", "device-left"],
+                        "the simulation has no rules for devices, which an engine sets"),
+        **dict.fromkeys(["dns-direct", "dns-resolver"],
+                        "the simulation has no network but its proxy, and no name server"),
+    }
 
 
-class OpenshellReal(OpenWorker):
-    """As docs/openshell-contract.md has it: with the variables, as root."""
+class OpenshellReal(Walled):
+    """As docs/openshell-contract.md has it: with the variables, as root. Who may disturb the gateway
+    may start it too, and does so in the bench's network; another one is not reached from there."""
 
     provider = "openshell"
 
     def prepare(self):
+        if RealOpenshell.CONTROL:
+            subprocess.run([RealOpenshell.CONTROL, "start"], check=True, stdin=subprocess.DEVNULL,
+                           stdout=subprocess.DEVNULL)
         self.wall = RealOpenshell(self.account)
+
+    def finish(self):
+        self.wall.end()
+        if RealOpenshell.CONTROL:
+            self.wall.control("stop")
 
     def version(self):
         done = self.account.run([RealOpenshell.COMMAND, "--version"])

@@ -375,6 +375,9 @@ later_git_config (void)
 static Verdict
 later_git_nested (void)
 {
+  put ("vendor/inner/.git/HEAD", "ref: refs/heads/main\n", 0644);
+  put ("vendor/inner/.git/objects/x", "", 0644);
+  put ("vendor/inner/.git/refs/x", "", 0644);
   return put ("vendor/inner/.git/config", "[core]\n\tsshCommand = \"echo escaped\"\n", 0644);
 }
 

@@ -10,6 +10,7 @@ through: one that fails there as well says nothing about a wall, and is a fault.
 
 import argparse
 import ctypes
+import datetime
 import json
 import os
 import signal
@@ -69,7 +70,7 @@ def verdict_of(row, said, missing, controls):
         return "no control", "; ".join(control.get(row.name, ("", "not tried"))[1] for control in controls)
     if verdict == "void":
         return "n/a", words or "there is nothing to try it on"
-    return {"open": "OPEN", "held": "held"}.get(verdict, "broken"), words
+    return {"open": "OPEN", "held": "held", "listed": "listed"}.get(verdict, "broken"), words
 
 
 def run_all(bench, walls):
@@ -86,13 +87,15 @@ def run_all(bench, walls):
         print(f"{name} …", file=sys.stderr)
         with kind(bench, by_root) as place:
             said, missing = place.run()
+            missing = {**missing, **{row: why for row, why in place.not_carried.items()
+                                     if said.get(row, ("",))[0] == "held"}}
             rows = {row: verdict_of(probes.ROWS[row], said, missing, controls)
                     for row in bench.names if row in probes.ROWS}
             sane = said.get(probes.SANITY, ("broken", ""))
             if probes.SANITY in bench.names and sane[0] != "open":
                 rows = {row: ("broken", f"the folder itself cannot be written: {sane[1]}")
                         for row in rows}
-            result[name] = {"version": place.version(), "rows": rows}
+            result[name] = {"version": place.version(), "rows": rows, "notes": place.notes}
     return result
 
 
@@ -188,7 +191,7 @@ def work(args, ids, programs, network):
     result = run_all(Bench(ids, programs, [probes.SANITY, *names], network), args.wall)
     print(json.dumps(result, indent=1) if args.json else table.text(result), flush=True)
     if args.docs:
-        table.write(ROOT / "docs/security.md", result)
+        table.write(ROOT / "docs/security.md", result, datetime.date.today().isoformat())
     return 1 if table.faults(result) else 0
 
 
