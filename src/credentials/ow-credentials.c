@@ -9,6 +9,7 @@
 #include "base/ow-source.h"
 #include "base/ow-state.h"
 #include "ow-credential-copy-private.h"
+#include "ow-credential-git-private.h"
 #include "ow-credential-login-private.h"
 #include "ow-credential-ssh-private.h"
 
@@ -113,17 +114,19 @@ tell_not_shared (OwCredentials            *self,
                                     entry->name, taken));
 }
 
+/* Before what else there is to be told of it, from sentence @at on. */
 static void
 tell_shared (OwCredentials            *self,
+             guint                     at,
              const OwConfigCredential *entry,
              const char               *sentence)
 {
   g_autofree char *shown = ow_credential_copy_show (entry->path);
 
   g_ptr_array_add (self->shared, g_strdup (entry->name));
-  g_ptr_array_add (self->sentences,
-                   g_strdup_printf ("Shared with this session, as a copy: the credential \"%s\" "
-                                    "(%s). %s", entry->name, shown, sentence));
+  g_ptr_array_insert (self->sentences, (gint) at,
+                      g_strdup_printf ("Shared with this session, as a copy: the credential "
+                                       "\"%s\" (%s). %s", entry->name, shown, sentence));
 }
 
 static void
@@ -132,12 +135,14 @@ take_ssh (OwCredentials              *self,
           const OwConfigCredential   *entry,
           const OwCredentialsRequest *request)
 {
+  guint at = self->sentences->len;
+
   if (ow_credential_ssh_take (self, copy, entry, request) == 0)
     {
       tell_not_shared (self, entry, g_strdup ("There is nothing in ~/.ssh that can be copied."));
       return;
     }
-  tell_shared (self, entry, "Lets the agent push and pull over SSH, and log in to servers, as "
+  tell_shared (self, at, entry, "Lets the agent push and pull over SSH, and log in to servers, as "
                "the person.");
   add_hosts (self, entry->hosts);
 }
@@ -163,10 +168,21 @@ take_login (OwCredentials            *self,
       tell_not_shared (self, entry, g_strdup ("No file of it can be copied."));
       return;
     }
-  tell_shared (self, entry, login->sentence);
+  tell_shared (self, self->sentences->len, entry, login->sentence);
   add_hosts (self, login->hosts);
   while (environment->len > 0)
     g_ptr_array_add (self->environment, g_ptr_array_steal_index (environment, 0));
+}
+
+static void
+take_git (OwCredentials    *self,
+          OwCredentialCopy *copy)
+{
+  gboolean has_ssh = self->bin != NULL;
+
+  g_ptr_array_set_size (copy->left_out, 0);
+  ow_credential_git_take (self, copy, has_ssh);
+  tell_left_out (self, copy, "the settings of git");
 }
 
 static void
@@ -205,6 +221,8 @@ ow_credentials_take (const OwCredentialsRequest *request,
       if (entry->enabled)
         take_entry (self, copy, entry, request);
     }
+  if (!ow_credential_copy_is_over (copy))
+    take_git (self, copy);
   if (copy->failure != NULL)
     {
       g_propagate_error (error, g_steal_pointer (&copy->failure));
