@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: The OpenWorker authors
 """The other end of the logins that sandboxes get: one TLS server that is GitHub's API and a git
-repository there, a cluster, AWS's STS and a registry of npm, and lets in whoever has the login of the
-test. Run in a network and mount namespace of its own it makes the network first (public_host.py) and
-then runs the command given:
+repository there, a cluster, AWS's STS and a registry of npm, and lets in whoever has the login of
+the test. Run in a mount namespace of its own it makes a network first (public_host.py) and then
+runs the command given:
 
     login_server.py WORKSPACE UID GID -- COMMAND…
 """

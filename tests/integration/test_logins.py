@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The OpenWorker authors
 """The logins of gh, kubectl, aws and npm inside, by these programs themselves (REQ-S01, REQ-S02,
 REQ-S03): each finds the copy of its login and is let in by a server that lets in nobody else
-(login_server.py). In bubblewrap the server has a network of its own in which its names and addresses
-are public ones; the simulated openshell is told where they lie."""
+(login_server.py). In bubblewrap the server has a network of its own in which its names and
+addresses are public ones; the simulated openshell is told where they lie."""
 
 import os
 import shutil
