@@ -488,30 +488,31 @@ victim_main (int    argc,
   return 0;
 }
 
-/* --share TOKEN: a segment of memory and a queue of messages that say it, as long as its input is
- * open. */
+/* --share TOKEN KEY NAME: a segment of memory and a queue of messages that say it, as long as its
+ * input is open. */
 int
 share_main (int    argc,
             char **argv)
 {
-  char name[64];
-  key_t key = (key_t) (0x65000000 + getpid ());
-  int id = shmget (key, 4096, IPC_CREAT | IPC_EXCL | 0600), queue = -1;
-  char *data = id < 0 ? (void *) -1 : shmat (id, NULL, 0);
+  int id, queue;
+  char *data;
 
-  if (argc != 3 || data == (void *) -1)
+  if (argc != 5)
+    return 2;
+  id = shmget ((key_t) strtol (argv[3], NULL, 10), 4096, IPC_CREAT | IPC_EXCL | 0600);
+  data = id < 0 ? (void *) -1 : shmat (id, NULL, 0);
+  if (data == (void *) -1)
     return 1;
   memcpy (data, argv[2], strlen (argv[2]) + 1);
-  snprintf (name, sizeof name, "escape-%d", getpid ());
-  queue = (int) syscall (SYS_mq_open, name, O_RDWR | O_CREAT | O_EXCL, 0600, NULL);
+  queue = (int) syscall (SYS_mq_open, argv[4], O_RDWR | O_CREAT | O_EXCL, 0600, NULL);
   if (queue >= 0)
     syscall (SYS_mq_timedsend, queue, argv[2], strlen (argv[2]), 0, NULL);
-  printf ("%d %s\n", key, name);
+  puts ("shared");
   fflush (stdout);
   while (poll (&(struct pollfd) { .fd = 0, .events = POLLIN }, 1, -1) < 0 && errno == EINTR)
     continue;
   shmctl (id, IPC_RMID, NULL);
-  syscall (SYS_mq_unlink, name);
+  syscall (SYS_mq_unlink, argv[4]);
   return 0;
 }
 

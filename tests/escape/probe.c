@@ -240,7 +240,7 @@ name_one (const Probe *probe)
 }
 
 /* probe PLAN [NAME…] | probe --list | probe --whoami | probe --victim NOTE FILE LIMIT
- *  | probe --share TOKEN | probe --with FILE FOLDER TOKEN -- COMMAND… */
+ *  | probe --share TOKEN KEY NAME | probe --with FILE FOLDER TOKEN -- COMMAND… */
 int
 main (int    argc,
       char **argv)

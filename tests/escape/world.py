@@ -37,10 +37,14 @@ class Stage:
         self.asked, self.env, self.plan, self._ends, self._files = [], {}, {}, [], []
 
     def __enter__(self):
-        for make in (self._folder, self._files_of_the_home, self._victim, self._sockets,
-                     self._programs, self._shared, self._network, self._machine):
-            make()
-        self._write_plan()
+        try:
+            for make in (self._folder, self._files_of_the_home, self._victim, self._sockets,
+                         self._programs, self._shared, self._network, self._machine,
+                         self._write_plan):
+                make()
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *failure):
@@ -78,8 +82,19 @@ class Stage:
                **options.pop("env", {})}
         process = subprocess.Popen([*drop, *map(str, argv)], env=env, cwd="/", start_new_session=True,
                                    **options)
-        self._ends.append(process.wait)
-        self._ends.append(process.kill)
+
+        def end():
+            process.terminate()
+            try:
+                process.wait(scaled(10))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            for stream in (process.stdin, process.stdout):
+                if stream is not None:
+                    stream.close()
+
+        self._ends.append(end)
         return process
 
     # --- what there is ---
@@ -244,13 +259,16 @@ class Stage:
                            stderr=subprocess.DEVNULL)
         self.plan["socket.agent"] = self.env["SSH_AUTH_SOCK"] = str(runtime / "agent")
         read, write = os.pipe()
-        # Without -noreset it begins anew after each client, and refuses the next one meanwhile.
-        screen = self.start(["Xvfb", "-displayfd", write, "-noreset", "-nolisten", "tcp", "-ac",
+        # Without -noreset it begins anew after each client, and refuses the next one meanwhile. The
+        # number is not one of a search: in a pid namespace the lock of another server looks stale.
+        number = 1000 + secrets.randbelow(50_000)
+        screen = self.start(["Xvfb", f":{number}", "-displayfd", write, "-noreset", "-nolisten", "tcp", "-ac",
                              "-screen", "0", "64x64x24"], pass_fds=[write],
                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(write)
         with os.fdopen(read) as said:
-            number = said.readline().strip()
+            if said.readline().strip() != str(number):
+                raise RuntimeError("the screen did not start")
         self.env["DISPLAY"] = f":{number}"
         self.plan["screen.path"] = f"/tmp/.X11-unix/X{number}"
         deadline = time.monotonic() + scaled(20)
@@ -263,11 +281,14 @@ class Stage:
         shm = self._named("/dev/shm/escape-")
         self.put(shm, self.token)
         self.plan["shm.file"] = shm
-        done = self.start([self.folder / "escape-probe", "--share", self.token], stdout=subprocess.PIPE,
-                          stdin=subprocess.PIPE)
-        key, queue = done.stdout.readline().decode().split()
+        key, queue = secrets.randbelow(2**30) + 1, f"escape-{self.token[7:]}"
+        done = self.start([self.folder / "escape-probe", "--share", self.token, key, queue],
+                          stdout=subprocess.PIPE, stdin=subprocess.PIPE)
+        if done.stdout.readline() != b"shared\n":
+            raise RuntimeError("nothing could be shared")
         self.plan.update({"shm.key": key, "queue.name": queue})
-        self._ends.append(lambda: done.communicate(timeout=scaled(20)))
+        # It takes away what it shared when its input ends.
+        self._ends.append(lambda: (done.stdin.close(), done.wait(scaled(10))))
 
     def _network(self):
         if not self.network:
