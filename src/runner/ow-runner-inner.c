@@ -16,6 +16,7 @@
 
 #include "ow-runner-loop-private.h"
 #include "ow-runner-process-private.h"
+#include "ow-runner-settings-private.h"
 
 /* So long the server waits for it where it is slow, and meanwhile looks that often whether a
  * command has stopped it, for then it is not waited for. */
@@ -312,6 +313,7 @@ inner_main (int   fd,
     _exit (1);
   close_range (STDERR_FILENO + 1, (unsigned int) fd - 1, 0);
   close_range ((unsigned int) fd + 1, ~0u, 0);
+  ow_runner_settings_start_drop ();
   if (!ow_runner_landlock_restrict (inner.list, inner.ro, inner.rw, error))
     {
       fprintf (stderr, "openworker-runner: %s\n", error);

@@ -465,7 +465,7 @@ serve (const Options *options)
 {
   OwRunner runner = { 0 };
   OwRunnerKeep keep = { .fd = -1 };
-  OwRunnerSettingsStart start = { .fd = -1 };
+  OwRunnerSettingsStart start = { NULL };
   int status = 1;
 
   signal (SIGPIPE, SIG_IGN);

@@ -88,12 +88,15 @@ void ow_runner_settings_take  (OwRunnerSettings       *self,
 void ow_runner_settings_clear (OwRunnerSettings       *self);
 
 /* The picture that was taken at the start, where the tool's process finds it. */
+typedef struct _OwRunnerSettingsMemory OwRunnerSettingsMemory;
 typedef struct _OwRunnerSettingsStart {
-  int     fd;    /* (owned) memory that nobody can change once the picture is in it; -1: none */
-  int64_t began; /* wall clock as the kernel stamps files with it */
+  OwRunnerSettingsMemory *memory; /* (owned) (nullable) shared with what is forked */
+  int64_t                 began;  /* wall clock as the kernel stamps files with it */
 } OwRunnerSettingsStart;
 
 void ow_runner_settings_start_open  (OwRunnerSettingsStart *self);
+/* In a process that commands can look at. */
+void ow_runner_settings_start_drop  (void);
 void ow_runner_settings_start_close (OwRunnerSettingsStart *self);
 /* In a process of its own: takes the picture and puts it there. */
 void ow_runner_settings_start_take  (const OwRunnerRoots   *roots);

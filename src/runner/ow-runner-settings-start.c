@@ -3,27 +3,21 @@
 
 #include "ow-runner-settings-private.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ow-runner-buffer-private.h"
-#include "ow-runner-file-private.h"
 #include "ow-runner-process-private.h"
 #include "ow-runner-watch-private.h"
 #include "ow-runner-worker-private.h"
 
-/* The picture of the start lies in memory that is sealed when it is whole: the process that took
- * it is gone then, and no process that is left can change it. */
+/* The picture of the start lies in memory that the process which takes it has in common with the
+ * server and those that run its tools. What runs commands gives it up: commands may look at that
+ * process and change it. */
 
-#define SEALS     (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL)
-#define BYTES_MAX (64u * 1024 * 1024)
+#define BYTES_MAX (4u * 1024 * 1024)
 /* The first look is a little shorter than the later ones, so that those see what it saw. */
 #define NAMES_MAX 200000u
 #define READ_MAX  (24u * 1024 * 1024)
@@ -31,10 +25,12 @@
 #define CPU_MS    150
 #define NICER     5
 
-typedef struct {
-  uint64_t n;
-  uint64_t whole;
-} Head;
+struct _OwRunnerSettingsMemory {
+  uint32_t done;  /* written last */
+  uint32_t n;
+  uint32_t whole;
+  char     text[];
+};
 
 typedef struct {
   int64_t  ctime;
@@ -44,35 +40,42 @@ typedef struct {
   char     hash[OW_RUNNER_HASH_SIZE];
 } Record;
 
+/* For the one process that must not have it. */
+static OwRunnerSettingsMemory *memory;
+
 void
 ow_runner_settings_start_open (OwRunnerSettingsStart *self)
 {
+  void *map = mmap (NULL, BYTES_MAX, PROT_READ | PROT_WRITE,
+                    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
   self->began = ow_runner_watch_clock ();
-  self->fd = memfd_create ("settings", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  self->memory = memory = map == MAP_FAILED ? NULL : map;
+}
+
+void
+ow_runner_settings_start_drop (void)
+{
+  if (memory != NULL)
+    munmap (memory, BYTES_MAX);
+  memory = NULL;
 }
 
 void
 ow_runner_settings_start_close (OwRunnerSettingsStart *self)
 {
-  if (self->fd >= 0)
-    close (self->fd);
-  self->fd = -1;
+  ow_runner_settings_start_drop ();
+  self->memory = NULL;
 }
 
-static bool
-put (int                     fd,
+static void
+put (OwRunnerSettingsMemory *self,
      const OwRunnerSettings *settings)
 {
-  Head head = { settings->n, settings->whole };
-  size_t room = sizeof head;
-  size_t at = sizeof head;
-  char *text;
-  bool done;
+  size_t room = BYTES_MAX - sizeof *self;
+  size_t at = 0;
 
-  for (size_t i = 0; i < settings->n; i++)
-    room += sizeof (Record) + strlen (settings->list[i].path) + 1;
-  text = ow_runner_buffer_alloc (room);
-  memcpy (text, &head, sizeof head);
+  self->whole = settings->whole;
   for (size_t i = 0; i < settings->n; i++)
     {
       const OwRunnerSetting *setting = &settings->list[i];
@@ -80,15 +83,19 @@ put (int                     fd,
                         .executable = setting->executable,
                         .length = (uint32_t) strlen (setting->path) + 1 };
 
+      if (at + sizeof record + record.length > room)
+        {
+          self->whole = false;
+          break;
+        }
       memcpy (record.hash, setting->hash, sizeof record.hash);
-      memcpy (text + at, &record, sizeof record);
+      memcpy (self->text + at, &record, sizeof record);
       at += sizeof record;
-      memcpy (text + at, setting->path, record.length);
+      memcpy (self->text + at, setting->path, record.length);
       at += record.length;
+      self->n++;
     }
-  done = ow_runner_file_write_all (fd, text, room) == 0;
-  free (text);
-  return done;
+  __atomic_store_n (&self->done, 1, __ATOMIC_RELEASE);
 }
 
 void
@@ -98,7 +105,7 @@ ow_runner_settings_start_take (const OwRunnerRoots *roots)
   OwRunnerSettings settings;
   pid_t parent = getpid ();
 
-  if (roots->start == NULL || roots->start->fd < 0)
+  if (roots->start == NULL || roots->start->memory == NULL)
     return;
   /* Its end is nobody's affair: what is not there in time counts as not there. */
   if (fork () != 0)
@@ -109,8 +116,7 @@ ow_runner_settings_start_take (const OwRunnerRoots *roots)
   ow_runner_worker_close_others (roots);
   setpriority (PRIO_PROCESS, 0, NICER);
   ow_runner_settings_take (&settings, roots, bounds);
-  if (put (roots->start->fd, &settings))
-    fcntl (roots->start->fd, F_ADD_SEALS, SEALS);
+  put (roots->start->memory, &settings);
   _exit (0);
 }
 
@@ -118,39 +124,26 @@ bool
 ow_runner_settings_start_read (const OwRunnerRoots *roots,
                                OwRunnerSettings    *self)
 {
-  struct stat status;
-  Head head = { 0 };
-  size_t at = sizeof head;
-  char *text;
+  const OwRunnerSettingsMemory *from = roots->start == NULL ? NULL : roots->start->memory;
+  size_t at = 0;
 
   *self = (OwRunnerSettings) { 0 };
-  if (roots->start == NULL || roots->start->fd < 0 ||
-      (fcntl (roots->start->fd, F_GET_SEALS) & F_SEAL_WRITE) == 0 ||
-      fstat (roots->start->fd, &status) < 0 || status.st_size < (off_t) sizeof head ||
-      status.st_size > (off_t) BYTES_MAX)
+  if (from == NULL || !__atomic_load_n (&from->done, __ATOMIC_ACQUIRE))
     return false;
-  text = ow_runner_buffer_alloc ((size_t) status.st_size);
-  if (pread (roots->start->fd, text, (size_t) status.st_size, 0) != status.st_size)
-    {
-      free (text);
-      return false;
-    }
-  memcpy (&head, text, sizeof head);
-  self->whole = head.whole;
-  self->list = ow_runner_buffer_alloc ((head.n + 1) * sizeof *self->list);
-  for (; self->n < head.n; self->n++)
+  self->whole = from->whole;
+  self->list = ow_runner_buffer_alloc ((from->n + 1) * sizeof *self->list);
+  for (; self->n < from->n; self->n++)
     {
       OwRunnerSetting *setting = &self->list[self->n];
       Record record;
 
-      memcpy (&record, text + at, sizeof record);
+      memcpy (&record, from->text + at, sizeof record);
       at += sizeof record;
       *setting = (OwRunnerSetting) { .kind = record.kind, .executable = record.executable,
                                      .ctime = record.ctime };
       memcpy (setting->hash, record.hash, sizeof setting->hash);
-      setting->path = ow_runner_buffer_copy (text + at, record.length - 1);
+      setting->path = ow_runner_buffer_copy (from->text + at, record.length - 1);
       at += record.length;
     }
-  free (text);
   return true;
 }

@@ -15,7 +15,6 @@
 
 #include "ow-runner-keep-private.h"
 #include "ow-runner-process-private.h"
-#include "ow-runner-settings-private.h"
 #include "wire/ow-frame.h"
 
 /* AddressSanitizer takes terabytes of addresses: gcc says that it is there, and clang is asked. */
@@ -94,9 +93,6 @@ ow_runner_worker_close_others (const OwRunnerRoots *roots)
 
       if (roots->keep != NULL && (unsigned int) roots->keep->fd >= first)
         kept = (unsigned int) roots->keep->fd;
-      if (roots->start != NULL && (unsigned int) roots->start->fd >= first &&
-          (unsigned int) roots->start->fd < kept)
-        kept = (unsigned int) roots->start->fd;
       for (size_t i = 0; i < roots->n; i++)
         {
           unsigned int fd = (unsigned int) roots->fds[i];
