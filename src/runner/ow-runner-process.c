@@ -277,7 +277,8 @@ ow_runner_process_is_stopped (pid_t pid)
   char name[32];
 
   snprintf (name, sizeof name, "%d", (int) pid);
-  return read_stat (name, &process) && (process.state == 'T' || process.state == 't');
+  /* Not what a tracer does to it, which is over in a moment. */
+  return read_stat (name, &process) && process.state == 'T';
 }
 
 bool
