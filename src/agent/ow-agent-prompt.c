@@ -67,11 +67,38 @@ append_network (GString      *prompt,
     g_string_append (prompt, "- (none)\n");
 }
 
+/* Told by their names alone; what they are good for the agent knows. */
+static void
+append_credentials (GString      *prompt,
+                    OwLevel       level,
+                    const json_t *credentials)
+{
+  if (!ow_level_is_walled (level))
+    {
+      g_string_append (prompt,
+                       "\nThe person's logins lie on this machine and are not shared with you: "
+                       "use none of them unless the person asks for it.\n");
+      return;
+    }
+  g_string_append (prompt, "\nShared credentials: ");
+  for (size_t i = 0; i < json_array_size (credentials); i++)
+    {
+      const char      *name = json_string_value (json_array_get (credentials, i));
+      g_autofree char *shown = ow_text_visible (name != NULL ? name : "");
+
+      g_string_append_printf (prompt, "%s%s", i > 0 ? ", " : "", shown);
+    }
+  g_string_append (prompt, json_array_size (credentials) == 0 ? "none.\n"
+                   : ". They are copies of the person's own logins: act with them only as the "
+                   "task needs, print no key or token, and write none into a file.\n");
+}
+
 char *
 ow_agent_describe_environment (const json_t *folders,
                                OwLevel       level,
                                const char   *profile,
-                               const json_t *hosts)
+                               const json_t *hosts,
+                               const json_t *credentials)
 {
   GString *prompt = g_string_new (NULL);
 
@@ -82,8 +109,8 @@ ow_agent_describe_environment (const json_t *folders,
   append_folders (prompt, folders);
   append_wall (prompt, level);
   append_network (prompt, level, profile, hosts);
+  append_credentials (prompt, level, credentials);
   g_string_append (prompt,
-                   "\nShared credentials: none.\n"
                    "\nThe shell stays between calls: directory, variables and functions are kept. "
                    "Start with task_start what has to go on running (a server) or takes long (a "
                    "build, a test suite), go on with other work, and look at it with task_read, "

@@ -246,6 +246,7 @@ static const Schema schemas[OW_EVENT_N_TYPES] = {
                         { "state", STRING, wall_values, NULL },
                         LEVEL,
                         { "reason", STRING | OPTIONAL, NULL, NULL },
+                        { "credentials", ARRAY | OPTIONAL, NULL, check_texts },
                       } },
   [OW_EVENT_FOLDERS_CHANGED] = { { { "folders", ARRAY, NULL, check_folders }, LEVEL } },
   [OW_EVENT_EXECUTABLE_SETTINGS] = { {

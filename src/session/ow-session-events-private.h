@@ -14,6 +14,8 @@ const char *ow_session_events_approve_name (OwApprovePolicy policy);
 json_t *ow_session_events_started  (const OwSessionOptions *options, OwLevel level,
                                     const json_t *folders, const json_t *hosts);
 json_t *ow_session_events_wall     (const char *state, OwLevel level, const char *reason);
+/* It is up, with the logins (char) of @credentials (nullable). */
+json_t *ow_session_events_wall_up  (OwLevel level, const char *reason, GPtrArray *credentials);
 /* @error NULL: done with @status, or @parked, with a turn @cut short that goes on with the
  * session. */
 json_t *ow_session_events_ended    (const GError *error, int status, gboolean parked,

@@ -85,6 +85,22 @@ ow_session_events_wall (const char *state,
 }
 
 json_t *
+ow_session_events_wall_up (OwLevel     level,
+                           const char *reason,
+                           GPtrArray  *credentials)
+{
+  json_t *members = ow_session_events_wall ("up", level, reason);
+  json_t *names = json_array ();
+
+  for (guint i = 0; credentials != NULL && i < credentials->len; i++)
+    json_array_append_new (names, json_string (g_ptr_array_index (credentials, i)));
+  if (json_array_size (names) > 0)
+    json_object_set (members, "credentials", names);
+  json_decref (names);
+  return members;
+}
+
+json_t *
 ow_session_events_ended (const GError *error,
                          int           status,
                          gboolean      parked,

@@ -257,8 +257,9 @@ on_changed (GObject      *source,
   if (self->phase < OW_SESSION_LEAVING)
     {
       ow_session_append (self, OW_EVENT_WALL,
-                         ow_session_events_wall ("up", self->level,
-                                                 "made again with the session's new folders"));
+                         ow_session_events_wall_up (self->level, "made again with the session's "
+                                                    "new folders",
+                                                    ow_sandbox_get_credentials (self->sandbox)));
       if (ow_sandbox_get_notice (self->sandbox) != NULL)
         ow_session_append_notice (self, ow_sandbox_get_notice (self->sandbox));
       if (change->moved && self->agent != NULL && self->error == NULL)

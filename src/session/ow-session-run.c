@@ -190,15 +190,42 @@ on_instructions_read (GObject      *source,
   go_on (self);
 }
 
+/* What the wall was raised with has those of the shared logins too. */
+static json_t *
+describe_hosts (OwSession *self)
+{
+  GPtrArray *hosts = ow_sandbox_get_hosts (self->sandbox);
+  json_t *json = json_array ();
+
+  if (hosts == NULL)
+    {
+      json_decref (json);
+      return json_incref (json_object_get (self->beginning, "hosts"));
+    }
+  for (guint i = 0; i < hosts->len; i++)
+    {
+      g_autofree char *text = ow_host_to_text (g_ptr_array_index (hosts, i));
+
+      json_array_append_new (json, json_string (text));
+    }
+  return json;
+}
+
 char *
 ow_session_describe_environment (OwSession *self)
 {
   GPtrArray *bins = ow_sandbox_get_bins (self->sandbox);
+  json_t *hosts = describe_hosts (self);
+  json_t *wall = ow_session_events_wall_up (self->level, NULL,
+                                            ow_sandbox_get_credentials (self->sandbox));
   g_autofree char *prompt =
     ow_agent_describe_environment (self->folders, self->level,
-                                   ow_json_get_string (self->beginning, "profile", NULL),
-                                   json_object_get (self->beginning, "hosts"));
+                                   ow_json_get_string (self->beginning, "profile", NULL), hosts,
+                                   json_object_get (wall, "credentials"));
   g_autoptr (GString) list = g_string_new (NULL);
+
+  json_decref (hosts);
+  json_decref (wall);
 
   if (bins == NULL)
     return g_steal_pointer (&prompt);
@@ -248,6 +275,7 @@ on_started (GObject      *source,
             gpointer      user_data)
 {
   g_autoptr (OwSession) self = user_data;
+  GPtrArray *credentials;
   GError *error = NULL;
 
   if (!ow_sandbox_start_finish (OW_SANDBOX (source), result, &error))
@@ -257,7 +285,9 @@ on_started (GObject      *source,
       return;
     }
   self->wall_up = TRUE;
-  ow_session_append (self, OW_EVENT_WALL, ow_session_events_wall ("up", self->level, NULL));
+  credentials = ow_sandbox_get_credentials (self->sandbox);
+  ow_session_append (self, OW_EVENT_WALL,
+                     ow_session_events_wall_up (self->level, NULL, credentials));
   if (ow_sandbox_get_notice (self->sandbox) != NULL)
     ow_session_append_notice (self, ow_sandbox_get_notice (self->sandbox));
   if (self->error != NULL || self->ending)

@@ -338,10 +338,13 @@ test_environment (void)
   json_t *folders = json_pack ("[{s:s, s:b}, {s:s, s:b}]", "path", "/home/a/p", "read_only", 0,
                                "path", "/home/a/q\n- /etc (read and write)", "read_only", 1);
   json_t *hosts = json_pack ("[s]", "github.com:443");
+  json_t *credentials = json_pack ("[s, s]", "ssh", "npm");
   g_autofree char *walled = ow_agent_describe_environment (folders, OW_LEVEL_BUBBLEWRAP, "strict",
-                                                           hosts);
+                                                           hosts, NULL);
+  g_autofree char *shared = ow_agent_describe_environment (folders, OW_LEVEL_BUBBLEWRAP, "strict",
+                                                           hosts, credentials);
   g_autofree char *open = ow_agent_describe_environment (folders, OW_LEVEL_DIRECT, "strict",
-                                                         hosts);
+                                                         hosts, NULL);
 
   g_assert_nonnull (strstr (walled, "- /home/a/p (read and write; work starts here"));
   g_assert_nonnull (strstr (walled, "(read-only)"));
@@ -350,6 +353,9 @@ test_environment (void)
   g_assert_nonnull (strstr (walled, "profile strict"));
   g_assert_nonnull (strstr (walled, "- github.com:443"));
   g_assert_nonnull (strstr (walled, "Shared credentials: none"));
+  g_assert_nonnull (strstr (shared, "Shared credentials: ssh, npm."));
+  g_assert_null (strstr (open, "Shared credentials"));
+  json_decref (credentials);
   g_assert_nonnull (strstr (walled, "shell state was lost"));
   g_assert_nonnull (strstr (open, "There is NO sandbox"));
   g_assert_null (strstr (open, "github.com"));

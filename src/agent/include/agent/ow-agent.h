@@ -66,7 +66,8 @@ void     ow_agent_fail            (OwAgent *self, const GError *error);
 char    *ow_agent_result_for_model (const char *tool, const char *result);
 
 /* The system prompt (REQ-A03): folders with their modes, network profile and hosts, level, shared
- * credentials, what lost shell state means. @folders: array of {"path","read_only"}.
- * (transfer full) */
+ * credentials, what lost shell state means. @folders: array of {"path","read_only"}; @hosts and
+ * @credentials: arrays of texts, NULL: none. (transfer full) */
 char    *ow_agent_describe_environment (const json_t *folders, OwLevel level,
-                                        const char *profile, const json_t *hosts);
+                                        const char *profile, const json_t *hosts,
+                                        const json_t *credentials);
