@@ -165,9 +165,6 @@ on_decision (OwSandbox  *sandbox,
   ow_session_hosts_decided (self, line);
 }
 
-/* What both ways to a session share: its sandbox of @options, not started. */
-static OwSession *
-make_session (OwStore                 *store,
 static void
 on_traffic (OwSandbox  *sandbox,
             const char *line,
@@ -176,6 +173,9 @@ on_traffic (OwSandbox  *sandbox,
   ow_session_hosts_traffic (self, line);
 }
 
+/* What both ways to a session share: its sandbox of @options, not started. */
+static OwSession *
+make_session (OwStore                 *store,
               OwAudit                 *audit,
               OwEventList             *events,
               gboolean                 resumed,
