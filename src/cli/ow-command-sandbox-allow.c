@@ -34,9 +34,12 @@ ow_command_sandbox_allow (OwFace  *face,
                           char   **argv)
 {
   gboolean machine = FALSE;
+  gboolean private = FALSE;
   const GOptionEntry entries[] = {
     { "machine", 0, 0, G_OPTION_ARG_NONE, &machine,
       "Also for new sessions on this machine (sandbox_extra_hosts of config.toml)", NULL },
+    { "private", 0, 0, G_OPTION_ARG_NONE, &private,
+      "Also where it is an address of a private network, or stands for one", NULL },
     { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "Print the result as JSON", NULL },
     { NULL }
   };
@@ -47,8 +50,8 @@ ow_command_sandbox_allow (OwFace  *face,
     return;
   if (argc == 3)
     ow_face_command (face, "sandbox.allow",
-                     json_pack ("{s:s, s:s, s:b}", "session", argv[1], "host", argv[2],
-                                "machine", machine), show, NULL);
+                     json_pack ("{s:s, s:s, s:b, s:b}", "session", argv[1], "host", argv[2],
+                                "machine", machine, "private", private), show, NULL);
   else
     ow_face_usage (face, "“sandbox allow” takes a session and a host.");
 }

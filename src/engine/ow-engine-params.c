@@ -39,6 +39,7 @@ static const struct
   { "name", JSON_STRING, "a text" },
   { "path", JSON_STRING, "a text" },
   { "preview", JSON_STRING, "a text" },
+  { "private", JSON_TRUE, "true or false" },
   { "private_hosts", JSON_ARRAY, "a list" },
   { "provider", JSON_STRING, "a text" },
   { "proxy", JSON_STRING, "a text" },

@@ -10,15 +10,13 @@
 #include <unistd.h>
 
 #include "base/ow-error.h"
-#include "base/ow-paths.h"
 #include "base/ow-text.h"
-#include "config/ow-config-hosts.h"
 #include "ow-engine-params-private.h"
 #include "ow-engine-records-private.h"
 #include "sandbox/ow-ocsf-file.h"
 
-/* What sandboxes may reach and what they were refused: sandbox.logs, sandbox.allow, and their
- * part of sandbox.show. */
+/* What sandboxes may reach and what they were refused: sandbox.logs, and their part
+ * of sandbox.show. */
 
 #define MAX_LINES 10000
 #define MAX_BYTES (1024u * 1024u)
@@ -292,129 +290,4 @@ ow_engine_sandboxes_logs (OwLocalEngine *self,
     }
   read_events (&log, events);
   return_log (task, &log, "events");
-}
-
-/* --- allow --- */
-
-/* Addresses are no names; which of them they are decides what can be said (REQ-N03). */
-static gboolean
-check_address (const char  *text,
-               GError     **error)
-{
-  g_autoptr (GSocketConnectable) named = NULL;
-  g_autoptr (GInetAddress) address = NULL;
-
-  named = g_network_address_parse (text, 443, NULL);
-  if (named != NULL)
-    address = g_inet_address_new_from_string (
-      g_network_address_get_hostname (G_NETWORK_ADDRESS (named)));
-  if (address == NULL)
-    return TRUE;
-  if (g_inet_address_get_is_loopback (address) || g_inet_address_get_is_link_local (address) ||
-      g_inet_address_get_is_any (address))
-    ow_error_set (error, OW_ERROR_REFUSED, "The host is not allowed",
-                  "loopback and link-local addresses are always refused", NULL);
-  else if (g_inet_address_get_is_site_local (address))
-    ow_error_set (error, OW_ERROR_REFUSED, "The host is not allowed",
-                  "it is a private address, and those are refused in this release", NULL);
-  else
-    ow_error_set (error, OW_ERROR_REFUSED, "The host is not allowed",
-                  "it is an address, and hosts are listed by name", "Name the host.");
-  return FALSE;
-}
-
-static OwHost *
-read_host (const char  *text,
-           GError     **error)
-{
-  g_autoptr (GError) cause = NULL;
-  OwHost *host = NULL;
-
-  if (!check_address (text, error))
-    return NULL;
-  host = ow_host_parse (text, &cause);
-  if (host == NULL)
-    g_set_error_literal (error, OW_ERROR, OW_ERROR_USAGE, cause->message);
-  return host;
-}
-
-typedef struct
-{
-  GTask    *task;    /* (owned) */
-  OwHost   *host;    /* (owned) */
-  gboolean  machine;
-} Allow;
-
-static void
-allow_free (Allow *allow)
-{
-  g_object_unref (allow->task);
-  ow_host_free (allow->host);
-  g_free (allow);
-}
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (Allow, allow_free)
-
-/* @why (nullable): what kept the session that runs from it. */
-static void
-finish_allow (Allow        *allow,
-              const GError *why)
-{
-  g_autofree char *path = ow_paths_get_config_file ();
-  g_autofree char *name = g_strdup_printf ("%s:%u", allow->host->host, allow->host->port);
-  GError *error = NULL;
-
-  if (allow->machine && !ow_config_add_extra_host (path, allow->host, &error))
-    {
-      g_task_return_error (allow->task, error);
-      return;
-    }
-  ow_engine_return_json (allow->task,
-                         json_pack ("{s:s, s:b, s:b, s:s*}", "host", name, "session", why == NULL,
-                                    "machine", allow->machine,
-                                    "why", why != NULL ? why->message : NULL));
-}
-
-static void
-on_allowed (GObject      *source,
-            GAsyncResult *result,
-            gpointer      user_data)
-{
-  g_autoptr (Allow) allow = user_data;
-  g_autoptr (GError) error = NULL;
-
-  if (ow_session_allow_host_finish (OW_SESSION (source), result, &error))
-    finish_allow (allow, NULL);
-  /* A sandbox of another kind has its list for good; later ones can still have the host. */
-  else if (allow->machine && g_error_matches (error, OW_ERROR, OW_ERROR_REFUSED))
-    finish_allow (allow, error);
-  else
-    g_task_return_error (allow->task, g_steal_pointer (&error));
-}
-
-void
-ow_engine_sandboxes_allow (OwLocalEngine *self,
-                           const json_t  *params,
-                           GTask         *task)
-{
-  GError *error = NULL;
-  const char *session = ow_engine_params_need (params, "session", &error);
-  const char *text = session != NULL ? ow_engine_params_need (params, "host", &error) : NULL;
-  g_autoptr (OwHost) host = text != NULL ? read_host (text, &error) : NULL;
-  OwEngineWork *work = host != NULL ? g_hash_table_lookup (self->sessions, session) : NULL;
-  Allow *allow;
-
-  if (host != NULL && work == NULL)
-    ow_error_set (&error, OW_ERROR_REFUSED, "The host was not allowed",
-                  "no such session runs", "See “openworker sandbox list”.");
-  if (work == NULL)
-    {
-      g_task_return_error (task, error);
-      return;
-    }
-  allow = g_new0 (Allow, 1);
-  allow->task = g_object_ref (task);
-  allow->host = g_steal_pointer (&host);
-  allow->machine = ow_json_get_bool (params, "machine", FALSE);
-  ow_session_allow_host_async (work->session, allow->host, g_task_get_cancellable (task),
-                               on_allowed, allow);
 }

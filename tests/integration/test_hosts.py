@@ -146,3 +146,29 @@ def test_N02_fifty_tries_are_one_event_and_a_count(engine, account, workspace, w
     assert after["hosts"] == shown["hosts"] and after["live"] is False
     words = engine.run("sandbox", "traffic", session)
     assert words.returncode == 0 and "wanted.example:443" in words.stdout and "50" in words.stdout
+
+
+@pytest.mark.parametrize("machine", [False, True])
+def test_S14_N03_private_address_needs_a_word_of_its_own(engine, account, workspace, wall, machine):
+    """Without it nothing is allowed anywhere; with it what runs reaches it, and nothing near it."""
+    host, near = "10.77.0.9:8443", "10.77.0.9:8444"
+    options = ["--machine"] if machine else []
+    if wall.is_openshell:
+        wall.sim.set(hosts={host: "127.0.0.1:1"})
+    config = workspace.config / "config.toml"
+    with ModelServer([shell(f"{WAIT.format('one')}; {ASK.format(host)}; {ASK.format(near)}"),
+                      {"text": "Done."}]) as server:
+        session = engine.detach(server, provider=wall.name)
+        reach(workspace, "one")
+        said(engine.run("sandbox", "allow", session, host, *options), 69, "private", "--private")
+        for never in ("127.0.0.1:8443", "169.254.169.254:80", "[::ffff:10.77.0.9]:8443", "[fe80::1]:443"):
+            said(engine.run("sandbox", "allow", session, never, "--private", *options), 69, "always refused")
+        assert not config.exists() or "10.77" not in config.read_text()
+        (allowed,) = engine.lines("sandbox", "allow", session, host, "--private", *options)
+        assert allowed == {"host": host, "session": True, "machine": machine, "private": True}
+        account.write(workspace.folder / "go-one", "")
+        engine.wait_end(session, 60)
+    # The network of the test leads nowhere: what is not refused by the list fails in another way.
+    assert results(engine.events(session))[0].count(REFUSED[wall.name]) == 1
+    kept = config.read_text() if config.exists() else ""
+    assert ('{ host = "10.77.0.9:8443", private = true }' in kept) == machine

@@ -130,7 +130,9 @@ def test_sandbox_of_another_program_is_not_deleted(account, workspace, openworke
 def test_allow_is_refused_where_there_is_no_list(engine, workspace):
     """Direct: nothing stands between its commands and the network."""
     with ModelServer([shell(WAIT), {"text": "Done."}]) as server:
-        session = engine.detach(server, provider="direct", approve="all")
+        session = engine.detach(server, provider="direct", approve="ask")
+        (request,) = engine.wait_request()
+        assert engine.run("approvals", "allow", request["request"]).returncode == 0
         wait_begun(workspace)
         said(engine.run("sandbox", "allow", session, "example.org"), 69, "cannot be changed")
         (allowed,) = engine.lines("sandbox", "allow", session, "example.org", "--machine")
