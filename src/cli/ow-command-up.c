@@ -34,6 +34,26 @@ log_notice (const char *notice)
     log_line ("WARNING: %s", notice);
 }
 
+/* What the engine has to say of this machine, when that is new. */
+static void
+log_machine (const char *notice) /* (nullable) */
+{
+  static char *logged; /* as long as the program lives */
+
+  if (g_strcmp0 (notice, logged) == 0)
+    return;
+  log_notice (notice);
+  g_free (logged);
+  logged = g_strdup (notice);
+}
+
+static void
+log_change (OwSharedEngine *engine,
+            gpointer        user_data)
+{
+  log_machine (ow_shared_engine_get_notice (engine));
+}
+
 static void
 log_event (OwEngine *engine,
            OwEvent  *event,
@@ -77,7 +97,7 @@ log_status (OwFace       *face,
             ow_json_get_int (result, "pid", 0), place);
   log_line ("Commands of agents %s.",
             ow_provider_words (ow_json_get_string (result, "provider", NULL)));
-  log_notice (ow_json_get_string (result, "notice", NULL));
+  log_machine (ow_json_get_string (result, "notice", NULL));
   if (!over_stdio)
     g_print ("ready %s/engine\n", place);
   ow_notify_send ("READY=1");
@@ -133,6 +153,7 @@ static void
 be_engine (OwFace *face)
 {
   g_signal_connect (face->engine, "event", G_CALLBACK (log_event), NULL);
+  g_signal_connect (face->engine, "changed", G_CALLBACK (log_change), NULL);
   ow_face_command (face, "engine.status", NULL, log_status, NULL);
   if (over_stdio)
     ow_bridge_connect_async (connected_to_own, face);

@@ -185,18 +185,31 @@ ow_config_disable_credential (const char  *path,
   return ow_config_change_apply (&change, error);
 }
 
+/* Of all that can be wrong with one, that it is there already is what is said. */
+static gboolean
+check_not_built_in (const char  *name,
+                    GError     **error)
+{
+  g_autoptr (GPtrArray) built_ins = ow_config_credentials_new ();
+
+  for (guint i = 0; i < built_ins->len; i++)
+    if (strcmp (((OwConfigCredential *) g_ptr_array_index (built_ins, i))->name, name) == 0)
+      {
+        ow_error_setf (error, OW_ERROR_USAGE, "Turn it on with \"openworker credential enable\", "
+                       "or take another name.", "\"%s\" is a login that is built in", name);
+        return FALSE;
+      }
+  return TRUE;
+}
+
 static gboolean
 check_added (const OwConfigChange  *change,
              const OwConfigBefore  *before,
              GError               **error)
 {
   const Data *data = change->data;
-  const OwConfigCredential *old = ow_config_find_credential (before->config, data->name);
 
-  if (old != NULL && old->built_in)
-    ow_error_setf (error, OW_ERROR_USAGE, "Turn it on with \"openworker credential enable\", or "
-                   "take another name.", "\"%s\" is a login that is built in", data->name);
-  else if (old != NULL)
+  if (ow_config_find_credential (before->config, data->name) != NULL)
     ow_error_setf (error, OW_ERROR_USAGE, "Remove it first, or take another name.",
                    "There is a login \"%s\" in %s already", data->name, change->path);
   else if (count_entries (before->toml) >= OW_CONFIG_MAX_CREDENTIALS)
@@ -273,7 +286,7 @@ ow_config_add_credential (const char          *file,
                           gboolean             enabled,
                           GError             **error)
 {
-  g_autoptr (OwConfig) typed = read_typed (name, path, hosts, private_hosts, enabled, error);
+  g_autoptr (OwConfig) typed = NULL;
   g_autoptr (GPtrArray) fields = g_ptr_array_new_with_free_func (g_free);
   g_autofree char *where = NULL;
   g_autofree char *quoted = NULL;
@@ -283,7 +296,8 @@ ow_config_add_credential (const char          *file,
   const Data data = { .name = name, .fields = fields };
   const OwConfigChange change = { file, TRUE, &data, check_added, edit_added, proves_added };
 
-  if (typed == NULL)
+  if (!check_not_built_in (name, error) ||
+      (typed = read_typed (name, path, hosts, private_hosts, enabled, error)) == NULL)
     return FALSE;
   credential = ow_config_find_credential (typed, name);
   where = g_strconcat ("~/", credential->path, NULL);

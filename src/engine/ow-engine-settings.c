@@ -56,12 +56,14 @@ work (GTask        *task,
 {
   const Job *job = data;
   GError *error = NULL;
-  g_autoptr (OwConfig) config = NULL;
-  gboolean ok = TRUE;
+  /* Settings that are broken are told in the same way by every command. */
+  g_autoptr (OwConfig) config = ow_local_engine_load_config (&error);
+  gboolean ok = config != NULL;
 
-  if (job->key != NULL && job->value != NULL)
+  g_clear_object (&config);
+  if (ok && job->key != NULL && job->value != NULL)
     ok = ow_config_set (job->file, job->key, job->value, &error);
-  else if (job->key != NULL)
+  else if (ok && job->key != NULL)
     ok = ow_config_unset (job->file, job->key, &error);
   if (ok)
     config = ow_local_engine_load_config (&error);

@@ -7,6 +7,7 @@
 #include "config/ow-config.h"
 #include "consent/ow-consent-rules.h"
 #include "engine/ow-local-engine.h"
+#include "ow-engine-settings-watch-private.h"
 #include "session/ow-session.h"
 #include "session/ow-store.h"
 
@@ -50,6 +51,8 @@ struct _OwLocalEngine
   char           *since;     /* (owned) */
   OwProviderKind  fallback;  /* REQ-M01: what holds where nothing is set; UNSET: the face decides */
   char           *notice;    /* (owned) (nullable) */
+  OwEngineSettingsWatch *settings; /* (owned) (nullable) with the records */
+  char           *fault;     /* (owned) (nullable) why the settings cannot be used */
 };
 
 /* As ow_engine_command_async(), for one of several faces. */

@@ -130,6 +130,35 @@ reap_remote (OwLocalEngine *self)
   ow_reaper_run_async (TRUE, NULL, on_reaped, weak);
 }
 
+/* Sessions that run keep their wall, and hear why no other can begin. */
+static void
+on_settings (const char *fault,
+             gpointer    user_data)
+{
+  OwLocalEngine *self = user_data;
+  g_autofree char *text = NULL;
+  GHashTableIter iter;
+  gpointer work;
+
+  g_free (self->fault);
+  self->fault = g_strdup (fault);
+  text = fault != NULL ? g_strdup_printf ("%s This session keeps the wall that it has.", fault)
+                       : g_strdup ("The settings of this machine can be used again.");
+  g_hash_table_iter_init (&iter, self->sessions);
+  while (g_hash_table_iter_next (&iter, NULL, &work))
+    ow_session_tell (((OwEngineWork *) work)->session, text);
+  ow_local_engine_tell_running (self);
+}
+
+/* (transfer full) (nullable) */
+static char *
+make_notice (OwLocalEngine *self)
+{
+  if (self->notice == NULL || self->fault == NULL)
+    return g_strdup (self->fault != NULL ? self->fault : self->notice);
+  return g_strconcat (self->notice, "\n", self->fault, NULL);
+}
+
 gboolean
 ow_local_engine_open_records (OwLocalEngine  *self,
                               GError        **error)
@@ -159,6 +188,7 @@ ow_local_engine_open_records (OwLocalEngine  *self,
 
   self->store = g_steal_pointer (&store);
   self->audit = g_steal_pointer (&audit);
+  self->settings = ow_engine_settings_watch_new (on_settings, self);
   open_rules (self);
   reap_remote (self);
   return TRUE;
@@ -261,6 +291,7 @@ engine_status (OwLocalEngine *self,
                GTask         *task)
 {
   g_autoptr (OwConfig) config = ow_local_engine_load_config (NULL);
+  g_autofree char *notice = make_notice (self);
   guint waiting = 0;
   GHashTableIter iter;
   gpointer value;
@@ -276,7 +307,7 @@ engine_status (OwLocalEngine *self,
                       "running", (int) g_hash_table_size (self->sessions),
                       "waiting", (int) waiting,
                       "provider", config != NULL ? name_provider (self, config) : NULL);
-  set_optional (result, "notice", self->notice);
+  set_optional (result, "notice", notice);
   ow_engine_return_json (task, result);
 }
 
@@ -448,6 +479,7 @@ ow_local_engine_dispose (GObject *object)
 {
   OwLocalEngine *self = OW_LOCAL_ENGINE (object);
 
+  g_clear_pointer (&self->settings, ow_engine_settings_watch_free);
   g_hash_table_remove_all (self->sessions);
   g_clear_object (&self->store);
   g_clear_object (&self->audit);
@@ -466,6 +498,7 @@ ow_local_engine_finalize (GObject *object)
   g_clear_pointer (&self->faces, g_hash_table_unref);
   g_free (self->since);
   g_free (self->notice);
+  g_free (self->fault);
 
   G_OBJECT_CLASS (ow_local_engine_parent_class)->finalize (object);
 }

@@ -128,6 +128,13 @@ on_status (GObject      *source,
 }
 
 static void
+ask_status (OwSharedEngine *self)
+{
+  ow_engine_command_async (self->engine, "engine.status", NULL, NULL, on_status,
+                           g_object_ref (self));
+}
+
+static void
 on_event (OwEngine *engine,
           OwEvent  *event,
           gpointer  user_data)
@@ -140,8 +147,13 @@ on_running (OwEngine       *engine,
             guint           n,
             OwSharedEngine *self)
 {
+  /* Told without a change of the number, the engine has other news of itself. */
   if (self->running == n)
-    return;
+    {
+      if (self->engine != NULL)
+        ask_status (self);
+      return;
+    }
   self->running = n;
   g_signal_emit (self, changed_signal, 0);
 }
@@ -163,7 +175,7 @@ become (OwSharedEngine *self,
       g_signal_connect (engine, "running", G_CALLBACK (on_running), self);
     }
   ow_engine_follow_set_engine (self->follow, engine);
-  ow_engine_command_async (engine, "engine.status", NULL, NULL, on_status, g_object_ref (self));
+  ask_status (self);
   finish_tasks (self->opening, NULL);
   ow_engine_calls_set_engine (self->calls, self->engine);
   g_signal_emit (self, changed_signal, 0);

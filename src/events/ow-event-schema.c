@@ -42,7 +42,7 @@ static const char * const kind_values[] = {
   "tool", "host", "folder", "connector", "limit", NULL
 };
 static const char * const consent_values[] = { "deny", "once", "session", "always", NULL };
-static const char * const purpose_values[] = { "instructions", "settings", NULL };
+static const char * const purpose_values[] = { "instructions", "project", "settings", NULL };
 static const char * const run_values[] = { "changes", NULL };
 static const char * const stream_values[] = { "stdout", "stderr", NULL };
 static const char * const outcome_values[] = {

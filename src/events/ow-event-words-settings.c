@@ -11,7 +11,10 @@
 gboolean
 ow_event_words_is_look (const OwEvent *asked)
 {
-  return g_strcmp0 (ow_event_get_string (asked, "purpose"), "settings") == 0;
+  static const char * const looks[] = { "project", "settings", NULL };
+  const char *purpose = ow_event_get_string (asked, "purpose");
+
+  return purpose != NULL && g_strv_contains (looks, purpose);
 }
 
 static void

@@ -80,6 +80,10 @@ gboolean ow_session_check_unused  (OwSession *self, GTask *task);
 void     ow_session_start         (OwSession *self, GTask *task, const char *text);
 /* However the work ended, the wall comes down, and nobody can stop that. */
 void     ow_session_take_down     (OwSession *self);
+/* Says once that settings of the project itself are ignored, where there are some; then
+ * ow_session_project_looked() follows, which goes on with the project's instructions. */
+void     ow_session_project_look  (OwSession *self);
+void     ow_session_project_looked (OwSession *self);
 /* Of one that comes down with its wall up: TRUE: it is looked at what it made that others run
  * later; ow_session_take_down() follows. */
 gboolean ow_session_settings_look (OwSession *self);

@@ -211,6 +211,13 @@ describe_hosts (OwSession *self)
   return json;
 }
 
+void
+ow_session_project_looked (OwSession *self)
+{
+  ow_agent_read_instructions_async (self->agent, self->stop, on_instructions_read,
+                                    g_object_ref (self));
+}
+
 char *
 ow_session_describe_environment (OwSession *self)
 {
@@ -247,8 +254,7 @@ start_agent (OwSession *self)
   self->agent = ow_agent_new (self->events, self->consent, self->audit,
                               OW_TOOL_HOST (self->sandbox), self->model, prompt, NULL);
   self->phase = OW_SESSION_READING;
-  ow_agent_read_instructions_async (self->agent, self->stop, on_instructions_read,
-                                    g_object_ref (self));
+  ow_session_project_look (self);
 }
 
 /* Whatever a start that was stopped says, what happened is that a person stopped it. */

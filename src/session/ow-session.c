@@ -116,6 +116,16 @@ ow_session_append_notice (OwSession  *self,
     ow_session_fail (self, error);
 }
 
+void
+ow_session_tell (OwSession  *self,
+                 const char *text)
+{
+  g_return_if_fail (OW_IS_SESSION (self));
+
+  if (self->phase != OW_SESSION_NEW && self->phase < OW_SESSION_LEAVING && self->error == NULL)
+    ow_session_append_notice (self, text);
+}
+
 static void
 append_record (OwSession *self,
                OwEvent   *event)

@@ -399,7 +399,7 @@ static const LoginRow login_rows[] = {
   { ADD, "npm", "sandbox_credentials = []\n", "sandbox_credentials = [{ name = \"npm\", "
     "enabled = true, path = \"~/.npmrc\", hosts = [\"r.example:443\"] }]\n", NULL },
   { ADD, "npm", NPM, NULL, "There is a login \"npm\"" },
-  { ADD, "ssh", "", NULL, "and no other" },
+  { ADD, "ssh", "", NULL, "built in" },
   { ADD, "a b", "", NULL, "needs a name" },
   { ADD, "npm", "x = \n", NULL, "line 1" },
   { REMOVE, "npm", NPM, "", NULL },

@@ -58,7 +58,7 @@ test_parked_at_work (Fixture       *fixture,
   session_make (fixture, script_model_new (SHELL ("c1", "echo x >> made; sleep 100"), NULL), TRUE);
   id = get_id (fixture);
   session_begin (fixture, "make it");
-  session_wait_for (fixture, OW_EVENT_TOOL_STARTED, 2);
+  session_wait_for (fixture, OW_EVENT_TOOL_STARTED, 3);
   while (count_lines (fixture, "made") == 0)
     g_main_context_iteration (NULL, FALSE);
   ow_session_end (fixture->session, TRUE);
@@ -152,7 +152,7 @@ test_parked_waiting (Fixture       *fixture,
   session_begin (fixture, "first");
   if (stopped)
     {
-      session_wait_for (fixture, OW_EVENT_TOOL_STARTED, 2);
+      session_wait_for (fixture, OW_EVENT_TOOL_STARTED, 3);
       g_assert_true (ow_session_stop_turn (fixture->session));
     }
   session_wait_for (fixture, OW_EVENT_TURN_ENDED, 1);

@@ -134,7 +134,7 @@ test_said_at_work (Fixture       *fixture,
   session_make (fixture, script_model_new (SHELL ("c1", "sleep 1; echo x >> made"), "Two.", NULL),
                 FALSE);
   session_begin (fixture, "first");
-  session_wait_for (fixture, OW_EVENT_TOOL_STARTED, 2);
+  session_wait_for (fixture, OW_EVENT_TOOL_STARTED, 3);
   say (fixture, "in blue", TRUE);
   session_wait_end (fixture);
   session_assert_ended (fixture, "done", 0);
@@ -181,7 +181,7 @@ test_stopped_turn (Fixture       *fixture,
 
   session_make (fixture, script_model_new (SHELL ("c1", "sleep 100"), "Fine.", NULL), keep);
   session_begin (fixture, "first");
-  session_wait_for (fixture, OW_EVENT_TOOL_STARTED, 2);
+  session_wait_for (fixture, OW_EVENT_TOOL_STARTED, 3);
   g_assert_true (ow_session_stop_turn (fixture->session));
   begun = g_get_monotonic_time ();
   session_wait_for (fixture, OW_EVENT_TURN_ENDED, 1);
@@ -217,7 +217,7 @@ test_stopped_early (Fixture       *fixture,
   if (keep)
     {
       session_wait_for (fixture, OW_EVENT_WALL, 1);
-      session_wait_for (fixture, OW_EVENT_TOOL_ENDED, 1);
+      session_wait_for (fixture, OW_EVENT_TOOL_ENDED, 2);
       g_assert_false (ow_session_is_working (fixture->session));
       ow_session_end (fixture->session, FALSE);
     }
@@ -403,7 +403,7 @@ test_folders (Fixture       *fixture,
   g_assert_error (change.error, OW_ERROR, OW_ERROR_REFUSED);
   g_clear_error (&change.error);
   session_begin (fixture, "first");
-  session_wait_for (fixture, OW_EVENT_TOOL_STARTED, 2);
+  session_wait_for (fixture, OW_EVENT_TOOL_STARTED, 3);
   change = change_folders (fixture, other, NULL);
   g_assert_no_error (change.error);
   g_assert_true (change.changed && change.pending);

@@ -49,6 +49,8 @@ gboolean     ow_session_resume_is_cut (OwEventList *events);
 const char  *ow_session_get_id     (OwSession *self);
 OwEventList *ow_session_get_events (OwSession *self);
 OwConsent   *ow_session_get_consent (OwSession *self);
+/* Tells person and agent something of this machine; nothing where the session ends or has. */
+void         ow_session_tell       (OwSession *self, const char *text);
 /* A turn runs now. */
 gboolean     ow_session_is_working (OwSession *self);
 
