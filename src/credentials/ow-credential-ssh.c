@@ -6,9 +6,11 @@
 #include <fnmatch.h>
 #include <string.h>
 
+#include "ow-account-private.h"
 #include "ow-ssh-config-private.h"
 
 #define BIN       ".openworker/bin"
+#define ACCOUNT   ".openworker/lib/account.so"
 /* As deep as ssh itself follows. */
 #define MAX_DEPTH 16
 #define MAX_FILES 256
@@ -180,16 +182,20 @@ look_at_keys (Ssh           *ssh,
 /* The first program of that name on the PATH that is not this one. */
 static char *
 make_wrapper (const char *program,
-              const char *bin,
+              const char *home,
               const char *config)
 {
-  g_autofree char *own = g_strconcat (bin, "/", program, NULL);
+  g_autofree char *own = g_strconcat (home, "/" BIN "/", program, NULL);
   g_autofree char *own_word = g_shell_quote (own);
   g_autofree char *config_word = g_shell_quote (config);
+  g_autofree char *account = g_strconcat (home, "/" ACCOUNT, NULL);
+  g_autofree char *account_word = g_shell_quote (account);
 
   return g_strdup_printf ("#!/bin/sh\n"
                           "# %s looks for its settings in the home of the account, which need "
-                          "not be HOME here.\n"
+                          "not be HOME here,\n"
+                          "# and ends where the account has no name.\n"
+                          "id -un >/dev/null 2>&1 || export LD_PRELOAD=%s\n"
                           "IFS=:\n"
                           "for folder in $PATH; do\n"
                           "  if [ -x \"$folder/%s\" ] && ! [ \"$folder/%s\" -ef %s ]; then\n"
@@ -197,8 +203,8 @@ make_wrapper (const char *program,
                           "  fi\n"
                           "done\n"
                           "echo \"%s is not installed in this sandbox.\" >&2\n"
-                          "exit 127\n", program, program, program, own_word, program, config_word,
-                          program);
+                          "exit 127\n", program, account_word, program, program, own_word,
+                          program, config_word, program);
 }
 
 static void
@@ -206,21 +212,24 @@ add_programs (Ssh           *ssh,
               OwCredentials *self)
 {
   static const char * const programs[] = { "ssh", "scp", "sftp" };
-  g_autofree char *bin = g_strconcat (ssh->places.home, "/" BIN, NULL);
-  g_autofree char *config = g_strconcat (ssh->places.home, "/", ssh->places.place, "/config",
-                                         NULL);
-  g_autofree char *word = g_shell_quote (config);
+  const char *home = ssh->places.home;
+  g_autofree char *config = g_strconcat (home, "/", ssh->places.place, "/config", NULL);
+  g_autofree char *wrapper = g_strconcat (home, "/" BIN "/ssh", NULL);
+  g_autofree char *word = g_shell_quote (wrapper);
+  gsize length = 0;
+  const char *module = ow_account_get_module (&length);
 
+  ow_credential_copy_write (ssh->copy, ACCOUNT, module, length, 0600);
   for (gsize i = 0; i < G_N_ELEMENTS (programs); i++)
     {
       g_autofree char *path = g_strconcat (BIN "/", programs[i], NULL);
-      g_autofree char *text = make_wrapper (programs[i], bin, config);
+      g_autofree char *text = make_wrapper (programs[i], home, config);
 
       ow_credential_copy_write (ssh->copy, path, text, strlen (text), 0700);
     }
-  g_ptr_array_add (self->environment, g_strdup_printf ("GIT_SSH_COMMAND=ssh -F %s", word));
+  g_ptr_array_add (self->environment, g_strconcat ("GIT_SSH_COMMAND=", word, NULL));
   g_free (self->bin);
-  self->bin = g_steal_pointer (&bin);
+  self->bin = g_strconcat (home, "/" BIN, NULL);
 }
 
 static void
