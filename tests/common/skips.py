@@ -5,7 +5,8 @@
 The list is the table between the two marks `<!-- skips -->` and `<!-- /skips -->`:
     | test | when | reason |
 `when` is one of the words below, or several joined with `+` that must all hold. A test that
-ends with `[*]` stands for all cases of a table, one that ends with `::*` for all of a file.
+ends with `*]` stands for all cases of a table that begin so, one that ends with `::*` for all of a
+file.
 """
 
 import ctypes
@@ -26,6 +27,9 @@ CONDITIONS = {
     # A real openshell, and no program that may disturb its gateway.
     "no-control": lambda long: bool(os.environ.get("OPENWORKER_TEST_OPENSHELL")
                                     and not os.environ.get("OPENWORKER_TEST_OPENSHELL_CONTROL")),
+    # Programs that not every machine of tests has.
+    "no-aws": lambda long: not os.path.exists("/usr/bin/aws"),
+    "no-npm": lambda long: not os.path.exists("/usr/bin/npm"),
     # A registry that cannot be asked: OPENWORKER_TEST_OFFLINE=1 says so.
     "offline": lambda long: os.environ.get("OPENWORKER_TEST_OFFLINE") == "1",
 }
@@ -68,9 +72,9 @@ def has_cgroups():
 
 def _cases(test, known):
     """The tests that a row stands for; one that stands for none stays, and so is missed."""
-    if not test.endswith(("[*]", "::*")):
+    if not test.endswith(("*]", "::*")):
         return [test]
-    prefix = test[:-2] if test.endswith("[*]") else test[:-1]
+    prefix = test[:-2] if test.endswith("*]") else test[:-1]
     return [name for name in known if name.startswith(prefix)] or [test]
 
 

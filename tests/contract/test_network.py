@@ -70,7 +70,8 @@ def net(openshell):
     """A sandbox with an allow list of every kind."""
     name = openshell.made_box(policy=openshell.policy(hosts=[
         ("listed.example", 443), ("*.one.example", 443), ("**.every.example", 443),
-        ("127.0.0.1", 443), ("localhost", 443), ("169.254.169.254", 443)]))
+        ("127.0.0.1", 443), ("localhost", 443), ("169.254.169.254", 443),
+        ("203.0.113.10", 6443), ("203.0.113.10", 2379)]))
     yield name
     openshell.delete(name)
 
@@ -132,6 +133,11 @@ def test_loopback_and_link_local_are_refused_though_listed_N03(openshell, net):
     for answer in ask(openshell, net, "127.0.0.1:443", "localhost:443", "169.254.169.254:443"):
         assert answer.body.get("error") == "ssrf_denied", answer
         assert answer.status == "HTTP/1.1 403 Forbidden", answer
+
+
+def test_ports_of_clusters_are_refused_though_listed(openshell, net):
+    for answer in ask(openshell, net, "203.0.113.10:6443", "203.0.113.10:2379"):
+        assert answer.body.get("error") == "ssrf_denied", answer
 
 
 def test_nothing_but_the_proxy_is_reached(openshell, net):

@@ -377,6 +377,14 @@ test_paths (Fixture       *f,
                   "client-key: a.key, tokenFile: \"t\"}\r\n");
   g_assert_cmpuint (f->finding->notes->len, ==, 0);
 
+  /* Behind a byte order mark. */
+  restart (f);
+  read_one (f, "\xef\xbb\xbf" "clusters: [{name: c, cluster: {server: 'https://b.example', "
+            "certificate-authority: " HOME "/.kube/ca}}]\n");
+  assert_changed (f, "\xef\xbb\xbf" "clusters: [{name: c, cluster: {server: 'https://b.example', "
+                  "certificate-authority: \"ca\"}}]\n");
+  assert_hosts (f, "b.example:443", "");
+
   /* A file in a folder below. */
   try_read (f, HOME "/.kube/work/deep/c.yaml", "clusters: [{name: c, cluster: {server: "
             "'https://b.example', certificate-authority: \"" HOME "/.kube/work/ca\\\"1.crt\"}}]\n",
