@@ -10,8 +10,11 @@
 #include "base/ow-source.h"
 #include "base/ow-text.h"
 #include "config/ow-config-hosts.h"
+#include "config/ow-config.h"
 #include "ow-session-events-private.h"
+#include "ow-session-remedy-private.h"
 #include "ow-session-traffic-private.h"
+#include "wire/ow-address.h"
 
 /* What runs inside can name as many hosts as it likes; the list, the store and the record must
  * not grow with it without end. */
@@ -249,37 +252,78 @@ on_answered (GObject      *source,
     ow_session_allow_host_async (self, question->host, self->stop, on_question_allowed, question);
 }
 
-/* Asks, where the answer can change something: the agent goes on meanwhile. */
-static void
-ask (OwSession  *self,
-     const char *host,
-     guint16     port,
-     const char *call,
-     const char *program)
+/* A host that is on the list already and stands for a private address: allowing it is another
+ * thing than listing it (REQ-N03). */
+static gboolean
+is_private (const json_t *members)
 {
-  g_autoptr (GError) error = NULL;
-  g_autofree char *name = g_strdup_printf ("%s:%u", host, port);
-  g_autoptr (OwHost) wanted = ow_host_parse (name, &error);
-  json_t *subject;
-  char *text;
-  Question *question;
-  OwConsentQuestion asked = { .kind = OW_CONSENT_HOST, .level = self->level, .call = call,
-                              .title = name, .always = name, .keep = keep_on_machine };
+  const char *text = ow_json_get_string (members, "address", NULL);
+  g_autoptr (GInetAddress) address = text != NULL ? g_inet_address_new_from_string (text) : NULL;
+  g_autoptr (GSocketAddress) end = address != NULL ? g_inet_socket_address_new (address, 0) : NULL;
+  struct sockaddr_storage native = { 0 };
 
-  if (wanted == NULL || !ow_sandbox_can_allow (self->sandbox))
-    return;
-  if (self->hosts->questions == MAX_QUESTIONS)
-    {
-      if (!self->hosts->asked_enough)
-        ow_session_append_notice (self, "Many hosts were asked about in this session. Further ones "
-                                  "stay refused without a question; \"openworker sandbox allow\" "
-                                  "allows one.");
-      self->hosts->asked_enough = TRUE;
-      return;
-    }
-  subject = json_pack ("{s:s, s:i, s:s*}", "host", host, "port", port, "program", program);
-  text = subject != NULL ? ow_json_dump (subject, NULL) : NULL;
+  return g_str_equal (ow_json_get_string (members, "reason", ""), "address") && end != NULL &&
+         g_socket_address_to_native (end, &native, sizeof native, NULL) &&
+         ow_address_classify ((const struct sockaddr *) &native) == OW_ADDRESS_PRIVATE;
+}
+
+/* All that the person is shown of it. NULL: it cannot be written. */
+static char *
+make_subject (const OwHost *host,
+              const json_t *members)
+{
+  g_autofree char *path = ow_paths_get_config_file ();
+  g_autoptr (OwConfig) config = ow_config_load (path, NULL);
+  g_autofree char *remedy = config != NULL && !host->private ? ow_session_remedy (config, host)
+                                                             : NULL;
+  json_t *subject = json_pack ("{s:s, s:i, s:s*, s:s*, s:s*}", "host", host->host,
+                               "port", host->port,
+                               "program", ow_json_get_string (members, "program", NULL),
+                               "private address",
+                               host->private ? ow_json_get_string (members, "address", NULL) : NULL,
+                               "instead", remedy);
+  char *text = subject != NULL ? ow_json_dump (subject, NULL) : NULL;
+
   json_decref (subject);
+  return text;
+}
+
+static gboolean
+may_ask (OwSession *self)
+{
+  if (!ow_sandbox_can_allow (self->sandbox))
+    return FALSE;
+  if (self->hosts->questions < MAX_QUESTIONS)
+    return TRUE;
+  if (!self->hosts->asked_enough)
+    ow_session_append_notice (self, "Many hosts were asked about in this session. Further ones "
+                              "stay refused without a question; \"openworker sandbox allow\" "
+                              "allows one.");
+  self->hosts->asked_enough = TRUE;
+  return FALSE;
+}
+
+/* Asks, where the answer can change something: the agent goes on meanwhile. @members: of the
+ * refusal's event. */
+static void
+ask (OwSession    *self,
+     const json_t *members,
+     gboolean      private)
+{
+  g_autofree char *name = g_strdup_printf ("%s:%" JSON_INTEGER_FORMAT,
+                                           ow_json_get_string (members, "host", ""),
+                                           ow_json_get_int (members, "port", 0));
+  g_autoptr (OwHost) wanted = ow_host_parse (name, NULL);
+  OwConsentQuestion asked = { .kind = OW_CONSENT_HOST, .level = self->level,
+                              .call = ow_json_get_string (members, "call", NULL),
+                              .title = name, .always = name, .keep = keep_on_machine };
+  Question *question;
+  char *text;
+
+  if (wanted == NULL || !may_ask (self))
+    return;
+  wanted->private = private;
+  text = make_subject (wanted, members);
   if (text == NULL)
     return;
   self->hosts->questions++;
@@ -415,9 +459,8 @@ ow_session_hosts_decided (OwSession  *self,
   ow_session_append (self, OW_EVENT_HOST_DECISION, members);
   if (notice != NULL && g_hash_table_add (self->noticed, g_strdup (notice)))
     ow_session_append_notice (self, notice);
-  if (refused && g_str_equal (ow_json_get_string (members, "reason", ""), "not_listed"))
-    ask (self, ow_json_get_string (members, "host", ""),
-         (guint16) ow_json_get_int (members, "port", 0), call,
-         ow_json_get_string (members, "program", NULL));
+  if (refused && (is_private (members) ||
+                  g_str_equal (ow_json_get_string (members, "reason", ""), "not_listed")))
+    ask (self, members, is_private (members));
   json_decref (members);
 }

@@ -172,3 +172,16 @@ def test_S14_N03_private_address_needs_a_word_of_its_own(engine, account, worksp
     assert results(engine.events(session))[0].count(REFUSED[wall.name]) == 1
     kept = config.read_text() if config.exists() else ""
     assert ('{ host = "10.77.0.9:8443", private = true }' in kept) == machine
+
+
+@pytest.mark.parametrize("host, words", [
+    ("api.tavily.com:443", ["standard", "openworker machine sandbox set sandbox_network_profile standard"]),
+    ("sts.amazonaws.com:443", ["aws", "openworker credential enable aws"]),
+])
+def test_N02_question_names_what_else_would_help(engine, workspace, wall, host, words):
+    with ModelServer([shell(f"{ASK.format(host)}"), {"text": "Done."}]) as server:
+        session = engine.detach(server, provider=wall.name)
+        (question,) = wait_until(lambda: asked(engine, session), 30, "the question")
+        engine.wait_end(session)
+    subject = json.loads(question["subject"])
+    assert all(word in subject["instead"] for word in words), subject
