@@ -71,10 +71,15 @@ ow_command_sandbox_explain (OwFace  *face,
                       "host, and which rule says so. Nothing is started for it, and in a session's "
                       "folders nothing is looked at.", entries, FALSE, &argc, &argv))
     return;
+  if (argc > 1 && g_str_equal (argv[1], "--"))
+    {
+      argv++;
+      argc--;
+    }
   if (argc < 2 || (session != NULL && folders != NULL))
     {
       ow_face_usage (face, argc < 2 ? "“sandbox explain” takes a path or a host."
-                                    : "“sandbox explain” takes --folder or --session, not both.");
+                     : "“sandbox explain” takes --folder or --session, not both.");
       return;
     }
   params = json_pack ("{s:o}", "what", ow_face_words (argv + 1));

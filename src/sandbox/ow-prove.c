@@ -420,6 +420,26 @@ ow_prove_next (GTask *task)
                             ow_prove_answered, g_object_ref (task));
 }
 
+/* A folder that is not inside what it is to be is found before any trial: a session is refused then,
+ * and that is the answer here. The names of the baits are random, and so tell the folder. */
+static void
+judge_failure (Prove *prove)
+{
+  const OwProveBait *bait = prove->bait;
+  const char *message = prove->failure->message;
+
+  if (!g_error_matches (prove->failure, OW_ERROR, OW_ERROR_REFUSED))
+    return;
+  if (strstr (message, bait->read_only) != NULL)
+    add_claim (prove, "read_only", "A read-only folder cannot be written", FALSE, message);
+  else if (strstr (message, bait->writable) != NULL)
+    add_claim (prove, "folder", "The session's folder is there", FALSE, message);
+  else
+    return;
+  g_clear_error (&prove->failure);
+  prove->trial = N_TRIALS;
+}
+
 static void
 ow_prove_started (GObject      *source,
                   GAsyncResult *result,
@@ -429,6 +449,8 @@ ow_prove_started (GObject      *source,
   Prove *prove = g_task_get_task_data (task);
 
   ow_sandbox_start_finish (OW_SANDBOX (source), result, &prove->failure);
+  if (prove->failure != NULL)
+    judge_failure (prove);
   ow_prove_next (task);
 }
 

@@ -106,6 +106,19 @@ def _check_limits(wanted):
             raise Failure(f"{flag} must be greater than zero")
 
 
+def loosened(command, loose):
+    """The main command as the knob has it."""
+    words = [*command, *loose.get("words", [])]
+    for at, word in enumerate(words):
+        if os.path.basename(word) in loose.get("writable", []) and words[at - 1] == "--landlock-ro":
+            words[at - 1] = "--landlock-rw"
+    if loose.get("network"):
+        for at in reversed(range(len(words))):
+            if words[at].startswith("--landlock"):
+                del words[at:at + (1 if words[at] == "--landlock" else 2)]
+    return words
+
+
 class Call(network_calls.NetworkCalls):
     """One call: its arguments, its connection, and what it writes."""
 
@@ -260,7 +273,9 @@ class Call(network_calls.NetworkCalls):
         mounted = mounts.check(config, self.gateway.knobs())
         ids = policies.identity(policy)
         spec = {"name": name, "speed": self.gateway.knobs().get("speed", 1.0),
-                "mounts": mounted, "uid": ids[0], "gid": ids[1], "command": command,
+                "mounts": mounted, "uid": ids[0], "gid": ids[1],
+                "command": loosened(command, self.gateway.knobs().get("loose", {})),
+                "loose": self.gateway.knobs().get("loose", {}),
                 "environment": environment, "image": image,
                 "no_landlock": self.gateway.knobs().get("no_landlock", False),
                 "shadowed": self.gateway.knobs().get("shadowed", []),

@@ -131,13 +131,26 @@ def build(spec):
             kernel.bind(f"/{name}", f"{root}/{name}", True)
     _host_files(root)
     _devices(root)
+    loose = spec.get("loose", {})
+    for path in loose.get("under", []):
+        kernel.bind(path, _point(root, path, True), False)
     for entry in spec["mounts"]:
         point = _point(root, entry["target"], os.path.isdir(entry["source"]))
-        kernel.bind(entry["source"], point, entry["read_only"])
-    for path in spec.get("shadowed", []):
+        kernel.bind(entry["source"], point, entry["read_only"] and
+                    os.path.basename(entry["target"]) not in loose.get("writable", []))
+    shadowed = spec.get("shadowed", []) + [entry["target"] for entry in spec["mounts"] if
+                                           os.path.basename(entry["target"]) in loose.get("empty", [])]
+    for path in shadowed:
         if os.path.isdir(root + path):
             kernel.mount("tmpfs", root + path, "tmpfs", kernel.NOSUID | kernel.NODEV, "mode=755")
     kernel.mount("proc", f"{root}/proc", "proc", kernel.NOSUID | kernel.NODEV | kernel.NOEXEC)
+    for path, source in loose.get("over", {}).items():
+        kernel.bind(source, root + path, False)
+    # One of the session's own folders, by its name, gets a file of its own over one that it has.
+    for name, path in loose.get("over_file", {}).items():
+        for entry in spec["mounts"]:
+            if os.path.basename(entry["target"]) == name:
+                kernel.bind("/etc/hostname", f"{root}{entry['target']}/{path}", False)
     os.chdir(root)
     kernel.pivot_root(".", ".")
     kernel.unmount(".")

@@ -119,8 +119,10 @@ def identify(peer, entrypoint):
     return found[0]
 
 
-def decide(policy, identity, host, port):
+def decide(policy, identity, host, port, loose=False):
     """(name of the rule that allows it or None, endpoint, reason when none does)"""
+    if loose:
+        return "loose", {"host": host, "port": port}, ""
     rules = policy.get("network_policies") or {}
     if not rules:
         return None, None, "network connections not allowed by policy"
@@ -246,7 +248,8 @@ class Proxy:
         except (Unknown, OSError) as unknown:
             return None, None, None, str(unknown)
         policy = self.supervisor.network or self.supervisor.spec["policy"]
-        rule, endpoint, reason = decide(policy, identity, host, port)
+        rule, endpoint, reason = decide(policy, identity, host, port,
+                                        self.supervisor.loose.get("hosts"))
         return endpoint, rule, identity, reason
 
     def _log(self, allowed, identity, host, port, rule, reason, engine="opa", http=None):

@@ -122,6 +122,14 @@ class Supervisor:
         policy = self.spec["policy"].get("filesystem_policy") or {}
         self.read_only = list(policy.get("read_only") or [])
         self.read_write = list(policy.get("read_write") or [])
+        self.loose = self.spec.get("loose", {})
+        self.read_only += self.loose.get("read_only", [])
+        self.read_write += self.loose.get("read_write", [])
+        # A folder that is to be writable is so by the rules too.
+        moved = [path for path in self.read_only
+                 if os.path.basename(path) in self.loose.get("writable", [])]
+        self.read_only = [path for path in self.read_only if path not in moved]
+        self.read_write += moved
         self.hard = (self.spec["policy"].get("landlock") or {}).get(
             "compatibility") == "hard_requirement"
         self.landlock = kernel.landlock_abi() > 0 and not self.spec.get("no_landlock")
@@ -130,6 +138,9 @@ class Supervisor:
         """Commands get a network of their own, with the proxy at the other end of a wire and no
         way further."""
         own = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+        self.proxy = None
+        if self.loose.get("network"):
+            return
         kernel.own_network()
         self.commands_network = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         kernel.setns(own, kernel.NEWNET)
@@ -172,7 +183,8 @@ class Supervisor:
 
     def _enter(self, ruleset):
         """In a child, last before exec: becomes who the policy says, for ever."""
-        kernel.setns(self.commands_network, kernel.NEWNET)
+        if self.proxy is not None:
+            kernel.setns(self.commands_network, kernel.NEWNET)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
         for number in (signal.SIGPIPE, signal.SIGINT, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
@@ -232,7 +244,8 @@ class Supervisor:
     def run(self):
         threading.Thread(target=self.children.reap, daemon=True).start()
         self.main = main = self.start_main()
-        threading.Thread(target=self.proxy.run, daemon=True).start()
+        if self.proxy is not None:
+            threading.Thread(target=self.proxy.run, daemon=True).start()
         threading.Thread(target=self.accept, daemon=True).start()
         threading.Timer(SETTLE, self._ready).start()
         status = self.children.wait(main)
