@@ -122,6 +122,8 @@ PROFILE = "indent_columns = 2\nindent_with_tabs = 0\nsp_before_sparen = force\n"
 CALL = "  ow_tool_host_call_async (host);\n"
 ONE = {"src/tools/ow-tool-call.c": CALL,
        "src/tools/ow-tool-host.c": "void\now_tool_host_call_async (OwToolHost *self)\n{\n}\n"}
+REPLACE = "  return ow_file_replace (path, old, content, mode, &changed, error);\n"
+WRITER = {"src/config/ow-config-change.c": REPLACE}
 ROWS = "| REQ-W01 | built | words | tests/x.py |\n| REQ-W02 | not yet | words | |\n"
 
 TREE_SAMPLES = {
@@ -136,6 +138,18 @@ TREE_SAMPLES = {
         [{}, {"src/tools/ow-tool-call.c": CALL * 2}, {**ONE, "src/agent/ow-agent.c": CALL},
          {"src/agent/ow-agent.c": CALL},
          {**ONE, "src/agent/ow-agent.c": "  f = ow_tool_host_call_async;\n"}]),
+    "one_writer": (
+        [WRITER, {**WRITER, "src/engine/ow-x.c": "  p = ow_paths_get_config_file ();\n  q = f (p);\n"
+                                                 "  return ow_file_write_atomic (state, b, 0600, error);\n"}],
+        [{}, {"src/config/ow-config-change.c": REPLACE * 2}, {**WRITER, "src/engine/ow-x.c": REPLACE},
+         {**WRITER, "src/config/ow-x.c": "  fd = open (path, O_WRONLY);\n"},
+         {**WRITER, "src/config/ow-x.c": "  g_file_set_contents (path, text, -1, NULL);\n"},
+         {**WRITER, "src/engine/ow-x.c": "  p = ow_paths_get_config_file ();\n"
+                                         "  ow_file_write_atomic (p, b, 0600, error);\n"},
+         {**WRITER, "src/engine/ow-x.c": "  job->file = ow_paths_get_config_file ();\n"
+                                         "  fd = open (job->file, O_CREAT);\n"},
+         {**WRITER, "src/engine/ow-x.c": "  job->file = ow_paths_get_config_file ();\n"
+                                         "  g_file_set_contents (job->file, t, -1, NULL);\n"}]),
     "requirements": (
         [{"docs/requirements.md": ROWS, "tests/x.py": "REQ-W01"}],
         [{}, {"docs/requirements.md": "words\n"}, {"docs/requirements.md": ROWS},

@@ -75,6 +75,34 @@ def one_caller(texts):
             "not once from src/tools/ow-tool-call.c"]
 
 
+WRITES = (r"\b(ow_file_(?:write\w*|replace)|g_file_set_contents\w*|g_file_replace\w*|g_file_create\w*"
+          r"|fopen|g_fopen|creat|g_creat|rename\w*|g_rename|O_WRONLY|O_RDWR|O_CREAT)\b")
+WRITER = "src/config/ow-config-change.c"
+
+
+def one_writer(texts):
+    """One place writes config.toml: ow_file_replace() is called once, nothing else in its room writes
+    a file, and who knows the file's place hands it to nothing that writes."""
+    problems, calls = [], []
+    for path, text in texts.items():
+        if not (path.startswith("src/") and path.endswith((".c", ".cpp"))):
+            continue
+        code = code_only(text)
+        if not path.startswith("src/base/"):
+            calls += [path] * len(re.findall(r"\bow_file_replace\b", code))
+        if path == WRITER:
+            continue
+        if path.startswith("src/config/") and not path.startswith("src/config/ow-keys"):
+            problems += [f"{path}: {name} is for {WRITER} alone" for name in re.findall(WRITES, code)]
+        for name in re.findall(r"(\w+(?:->\w+)?) = ow_paths_get_config_file\b", code):
+            if re.search(rf"{WRITES}\s*\([^;]*(?<![\w>]){re.escape(name)}\b", code) or \
+                    re.search(rf"\bopen \((?<![\w>]){re.escape(name)}\b[^;]*{WRITES}", code):
+                problems.append(f"{path}: writes config.toml, which {WRITER} alone does")
+    if calls != [WRITER]:
+        problems.append(f"ow_file_replace is called from {calls or 'nowhere'}, not once from {WRITER}")
+    return problems
+
+
 ROW = re.compile(r"^\|\s*(REQ-[A-Z]\d\d)\s*\|\s*([^|]*?)\s*\|\s*([^|]*?)\s*\|\s*([^|]*?)\s*\|$",
                  re.MULTILINE)
 STATES = ("built", "in part", "not yet")
@@ -133,4 +161,4 @@ def required_guards(texts):
     return problems if holes else ["tests/guards/required.list names no hole"]
 
 
-TREE_RULES = [layout, shell_syntax, one_caller, requirements, links, required_guards]
+TREE_RULES = [layout, shell_syntax, one_caller, one_writer, requirements, links, required_guards]
