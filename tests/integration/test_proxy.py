@@ -34,7 +34,7 @@ HOSTS = f"""127.0.0.1 localhost
 {PUBLIC} mixed.test
 10.77.0.1 private.test
 169.254.169.254 metadata.test
-"""
+""" + "".join(f"10.77.0.{number} many.test\n" for number in range(1, 100)) + f"{PUBLIC} many.test\n"
 
 
 class Inside:
@@ -84,8 +84,9 @@ class Inside:
 
     def connect(self):
         client = socket.socket(socket.AF_UNIX)
-        client.settimeout(30 * SCALE)
+        # Without a timeout it waits for a place in the queue.
         client.connect(str(self.path))
+        client.settimeout(30 * SCALE)
         return client
 
     def ask(self, request):
@@ -485,6 +486,200 @@ def inside_told_first(inside):
         assert client.recv(4096).startswith(b"HTTP/1.1 403 ")
         said += inside.process.stdout.read() or b""
         assert said.count(b"\n") >= told, said
+
+
+def last_traffic(inside, **wanted):
+    """Reads until the totals of a host are so."""
+    while True:
+        line = inside.line_of("traffic")
+        if all(line[key] == value for key, value in wanted.items()):
+            return line
+
+
+def inside_traffic(inside):
+    """What went out and came in is counted, host by host, and told once a second at most."""
+    def talk(connection):
+        with connection:
+            got = 0
+            while got < 1000:
+                got += len(connection.recv(65536))
+            connection.sendall(b"d" * 70000)
+    inside.serve(PUBLIC, 443, talk)
+    inside.start(["good.test:443", "other.test:443"])
+    with inside.tunnel("good.test:443") as client:
+        client.sendall(b"u" * 1000)
+        assert len(read_all(client)) == 70000
+    last_traffic(inside, traffic="good.test", port=443, up=1000, down=70000, connections=1)
+    # The second connection adds to the first; while it is open lines are rare.
+    begin = time.monotonic()
+    with inside.tunnel("good.test:443") as client:
+        while time.monotonic() - begin < 2.5:
+            client.sendall(b"u")
+            time.sleep(0.002)
+        client.sendall(b"u" * 1000)
+        sent = len(read_all(client))
+    assert sent == 70000
+    last = last_traffic(inside, down=140000, connections=2)
+    assert last["up"] >= 2000
+    lines = [line for line in inside.others if "traffic" in line]
+    assert len(lines) <= (time.monotonic() - begin) + 3
+    # A refused host has no bytes, and no line.
+    inside.ask(b"CONNECT other.test:80 HTTP/1.1\r\n\r\n")
+    assert inside.decision()["host"] == "other.test"
+    inside.finish()
+
+
+def inside_half_close(inside):
+    """Each side may end its own direction, and still hear the other."""
+    def after_end(connection):
+        with connection:
+            data = read_all(connection)
+            connection.sendall(b"heard " + data)
+
+    def end_first(connection):
+        with connection:
+            connection.sendall(b"bye")
+            connection.shutdown(socket.SHUT_WR)
+            inside.requests.append(read_all(connection))
+    inside.serve(PUBLIC, 443, after_end)
+    inside.serve(PUBLIC, 444, end_first)
+    inside.start(["good.test:443", "good.test:444"])
+    with inside.tunnel("good.test:443") as client:
+        client.sendall(b"question")
+        client.shutdown(socket.SHUT_WR)
+        assert read_all(client) == b"heard question"
+    with inside.tunnel("good.test:444") as client:
+        assert read_all(client) == b"bye"
+        client.sendall(b"still here")
+    deadline = time.monotonic() + 10 * SCALE
+    while not inside.requests and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert inside.requests == [b"still here"]
+    inside.finish()
+
+
+def inside_program(inside):
+    """Who asks is told and decides nothing; it can be said once, before the request."""
+    inside.start(["good.test:443"])
+    ask = b"CONNECT bad.test:443 HTTP/1.1\r\n\r\n"
+    for line, program in [(b"", None), (b"\x01/usr/bin/curl\n", "/usr/bin/curl"), (b"\x01\n", None),
+                          (b"\x01/opt/\xc3\xa9\n", "/opt/\u00e9"), (b"\x01/opt/\xff\n", None),
+                          (b"\x01" + b"p" * 200 + b"\n", "p" * 200)]:
+        with inside.connect() as client:
+            for byte in line:
+                client.sendall(bytes([byte]))
+            client.sendall(ask)
+            assert body_of(read_all(client))[1]["error"] == "host_not_allowed"
+        decision = inside.decision()
+        assert (decision["host"], decision.get("program")) == ("bad.test", program)
+    for line in [b"\x01/a\n\x01/b\n", b"\x01" + b"p" * 201 + b"\n", b"\x01/a\x1b\n", b"\x01/a\r\n",
+                 b"\x02/a\n", b"\x01/a\0\n"]:
+        assert inside.ask(line + b"CONNECT good.test:443 HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 400 "), line
+        assert inside.decision()["reason"] == "malformed"
+    inside.finish()
+
+
+def inside_hostile_targets(inside):
+    """S14: no way to write a name or an address leads past the list."""
+    inside.serve("10.77.0.1", 8443, echo)
+    inside.start(["good.test:443", "!private.test:443"])
+    for target in [b"good.test\0.evil.test:443", b"good.test\t:443", b"good.test%00:443", b"good.test :443",
+                   b"u@good.test:443", b"good.test:443@evil.test", b"good.test:0443", b"good.test:+443",
+                   b"good.test:443:443", b"good.test:", b"good.test", b":443", b"good..test:443", b"*.test:443",
+                   b"good.test:65979", b"0x7f.0.0.1:443", b"2130706433:443", b"127.1:443", b"[::1%lo]:443",
+                   b"g\xc3\xb6\xc3\xb6d.test:443", b"good.test\r\nX: y:443", b"http://good.test:443"]:
+        answer = inside.ask(b"CONNECT " + target + b" HTTP/1.1\r\n\r\n")
+        assert answer.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 403 ")), (target, answer)
+        assert inside.decision()["decision"] == "refuse"
+    # What is consented to at one port is not so at another, nor by its address.
+    for target in ["private.test:8443", "10.77.0.1:8443", "10.77.0.1:443", "[::ffff:10.77.0.1]:443", "good.test:25"]:
+        assert body_of(inside.ask(f"CONNECT {target} HTTP/1.1\r\n\r\n".encode()))[1]["error"] == "host_not_allowed"
+        assert inside.decision()["reason"] == "not_listed"
+    # Two programs must not read one request in two ways.
+    for head in [b"GET http://good.test/ HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+                 b"POST http://good.test/ HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+                 b"POST http://good.test/ HTTP/1.1\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\nab",
+                 b"POST http://good.test/ HTTP/1.1\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
+                 b"GET http://good.test/ HTTP/1.1\r\nX: a\r\n b\r\n\r\n", b"GET http://good.test/ HTTP/1.1\nX: a\n\n",
+                 b"GET http://good.test/ HTTP/1.1\r\nX: " + b"y" * 20000]:
+        answer = inside.ask(head)
+        assert answer.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 411 ", b"HTTP/1.1 431 ")), (head[:80], answer)
+        assert inside.decision()["reason"] == "malformed"
+    inside.finish()
+
+
+def inside_many_addresses(inside):
+    """S14: of a hundred addresses only those that may be are connected to, in whatever order they come."""
+    reached = []
+
+    def talk(connection):
+        reached.append(connection.getsockname()[0])
+        echo(connection)
+    for address in ["10.77.0.1", PUBLIC]:
+        inside.serve(address, 443, talk)
+    inside.start(["many.test:443"])
+    for _ in range(5):
+        inside.ask(b"CONNECT many.test:443 HTTP/1.1\r\n\r\n")
+        decision = inside.decision()
+        assert decision["reason"] == "address" or decision["address"] == PUBLIC
+    assert "10.77.0.1" not in reached
+    inside.finish()
+
+
+def memory(inside):
+    """What only this process has, in KiB."""
+    status = Path(f"/proc/{inside.process.pid}/status").read_text()
+    return int(status.split("RssAnon:")[1].split()[0])
+
+
+def inside_floods(inside):
+    """Ten thousand connections, half-open ones and ones that read nothing: bounded memory, and all
+    others are served."""
+    inside.serve(PUBLIC, 443, echo)
+    inside.start(["good.test:443"], "--time-scale", "0.2")
+    before = memory(inside)
+    for number in range(10000):
+        with inside.connect() as client:
+            if number % 2:
+                client.send(b"CONNECT good.test:443 HTT")
+    with inside.tunnel("good.test:443") as client:
+        client.sendall(b"x")
+        assert client.recv(1) == b"x"
+    stuck = []
+    for _ in range(120):
+        client = inside.tunnel("good.test:443")
+        client.setblocking(False)
+        try:
+            while True:
+                client.send(b"z" * 65536)
+        except BlockingIOError:
+            stuck.append(client)
+    half = [inside.connect() for _ in range(120)]
+    for client in half:
+        client.sendall(b"CONNECT good.test:443 HTTP/1.1\r\nX: " + b"y" * 15000)
+    with inside.tunnel("good.test:443") as client:
+        client.sendall(b"x")
+        assert client.recv(1) == b"x"
+    # Two buffers of 32 KiB for what runs, one of 16 KiB for a head.
+    assert memory(inside) - before < 120 * 64 + 120 * 16 + 2048
+    for client in stuck + half:
+        client.close()
+    inside.finish()
+
+
+def inside_last_words(inside):
+    """Told to end it says what it counted before it goes, whoever is still connected."""
+    inside.serve(PUBLIC, 443, echo)
+    inside.start(["good.test:443"])
+    with inside.tunnel("good.test:443") as client:
+        client.sendall(b"x" * 500)
+        got = b""
+        while len(got) < 500:
+            got += client.recv(500)
+        inside.process.terminate()
+        assert inside.process.wait(20 * SCALE) == 0
+    last_traffic(inside, traffic="good.test", up=500, down=500)
+    assert not inside.path.exists()
 
 
 TESTS = {name.removeprefix("inside_"): function for name, function in list(globals().items())
