@@ -26,8 +26,9 @@ G_GNUC_PRINTF (2, 3);
 /* The same note is kept once. */
 void ow_credential_finding_add_note (OwCredentialFinding *finding, const char *format, ...)
 G_GNUC_PRINTF (2, 3);
-/* Takes @host; the same one is kept once. */
-void ow_credential_finding_add_host (GPtrArray *hosts, OwHost *host);
+/* Takes @host; the same one is kept once. FALSE: there are 256 already (a cap of our own; nobody's
+ * kubeconfig comes near it), and it is not kept. */
+gboolean ow_credential_finding_add_host (GPtrArray *hosts, OwHost *host);
 
 /* Texts joined as "a, b and 3 more". (transfer full) */
 char *ow_credential_finding_join (GPtrArray *texts, const char *separator, guint most);

@@ -79,18 +79,21 @@ ow_credential_finding_add_note (OwCredentialFinding *finding,
   va_end (args);
 }
 
-void
+gboolean
 ow_credential_finding_add_host (GPtrArray *hosts,
                                 OwHost    *host)
 {
-  gboolean known = hosts->len >= MAX_HOSTS;
+  gboolean known = FALSE;
 
   for (guint i = 0; i < hosts->len && !known; i++)
     known = ow_host_equal (g_ptr_array_index (hosts, i), host);
-  if (known)
-    ow_host_free (host);
-  else
-    g_ptr_array_add (hosts, host);
+  if (!known && hosts->len < MAX_HOSTS)
+    {
+      g_ptr_array_add (hosts, host);
+      return TRUE;
+    }
+  ow_host_free (host);
+  return known;
 }
 
 char *

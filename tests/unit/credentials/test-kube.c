@@ -472,6 +472,19 @@ test_broken (Fixture       *f,
 }
 
 static void
+test_many (Fixture       *f,
+           gconstpointer  data)
+{
+  g_autoptr (GString) text = g_string_new ("clusters:\n");
+
+  for (guint i = 0; i < 300; i++)
+    g_string_append_printf (text, "- {name: c%u, cluster: {server: 'https://c%u.example'}}\n", i, i);
+  read_one (f, text->str);
+  g_assert_cmpuint (f->finding->hosts->len, ==, 256);
+  assert_note (f, "more than 256 servers");
+}
+
+static void
 test_too_large (Fixture       *f,
                 gconstpointer  data)
 {
@@ -542,6 +555,7 @@ main (int    argc,
   ADD ("documents", test_documents);
   ADD ("broken", test_broken);
   ADD ("too-large", test_too_large);
+  ADD ("many", test_many);
   ADD ("odd", test_odd);
   ADD ("shown", test_shown);
 #undef ADD
