@@ -96,8 +96,9 @@ class Window:
 
     def top(self):
         """The X window that the program opened last."""
-        found = self.desktop.xdotool("search", "--onlyvisible", "--pid", str(self.process.pid))
-        return found.stdout.split()[-1]
+        argv = ("search", "--onlyvisible", "--pid", str(self.process.pid))
+        # A session is there before the window is on the screen of a slow machine.
+        return wait_until(lambda: self.desktop.xdotool(*argv).stdout.split(), 10, "a window")[-1]
 
     def geometry(self, window):
         told = self.desktop.xdotool("getwindowgeometry", "--shell", window).stdout
