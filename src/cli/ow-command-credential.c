@@ -40,16 +40,28 @@ print_texts (const json_t *list,
   g_string_free (out, TRUE);
 }
 
+static gboolean
+is_usable (const json_t *entry)
+{
+  return g_strcmp0 (ow_json_get_string (entry, "state", NULL), "usable") == 0;
+}
+
+/* @meaning: what the agent can then do, which the rest does not always say. */
 static void
-print_one (const json_t *entry)
+print_one (const json_t *entry,
+           gboolean      meaning)
 {
   g_autofree char *name = ow_text_visible (ow_json_get_string (entry, "name", "?"));
   g_autofree char *path = ow_text_visible (ow_json_get_string (entry, "path", "?"));
   g_autofree char *says = ow_text_visible (ow_json_get_string (entry, "says", ""));
+  g_autofree char *means = ow_text_visible (ow_json_get_string (entry, "means", ""));
 
   g_print ("%-7s %s (%s)\n", ow_json_get_bool (entry, "enabled", FALSE) ? "shared" : "off", name,
            path);
-  g_print ("        %s\n", says);
+  if (meaning)
+    g_print ("        %s\n", means);
+  if (!meaning || !is_usable (entry))
+    g_print ("        %s\n", says);
   print_texts (json_object_get (entry, "hosts"), "opens: ");
   print_texts (json_object_get (entry, "consent"), "needs your consent, at private addresses: ");
 }
@@ -79,7 +91,7 @@ show_list (OwFace       *face,
       if (options.json)
         ow_face_print_json (json_array_get (list, i));
       else
-        print_one (json_array_get (list, i));
+        print_one (json_array_get (list, i), FALSE);
     }
   ow_face_finish (face, 0);
 }
@@ -168,7 +180,6 @@ show_meaning (OwFace       *face,
               gpointer      user_data)
 {
   const json_t *entry = find (result, options.name);
-  g_autofree char *means = ow_text_visible (ow_json_get_string (entry, "means", ""));
 
   if (entry == NULL)
     {
@@ -176,10 +187,7 @@ show_meaning (OwFace       *face,
       return;
     }
   if (!options.json)
-    {
-      print_one (entry);
-      g_print ("%s\n", means);
-    }
+    print_one (entry, TRUE);
   if (options.yes)
     {
       enable ();

@@ -261,6 +261,47 @@ def test_person_is_asked_before_a_login_is_shared(person):
         assert person.logins()["ssh"]["enabled"] is shared
 
 
+KUBECONFIG = """apiVersion: v1
+kind: Config
+current-context: a
+clusters:
+- {name: near, cluster: {server: "https://10.20.30.40:6443"}}
+- {name: far, cluster: {server: "https://k8s.example:6443"}}
+contexts:
+- {name: a, context: {cluster: near, user: me}}
+- {name: b, context: {cluster: far, user: me}}
+users:
+- {name: me, user: {token: abc}}
+"""
+
+
+@pytest.mark.parametrize("answer,agreed", [("n", []), ("y", ["10.20.30.40:6443"])])
+def test_private_server_of_kubectl_needs_a_word_of_its_own_N03(person, answer, agreed):
+    """Sharing the login is not consent to reach an address of the person's own network."""
+    person.account.write(person.workspace.home / ".kube" / "config", KUBECONFIG, 0o600)
+    item = person.logins()["kube"]
+    assert item["consent"] == ["10.20.30.40:6443"] and "10.20.30.40:6443" not in item["hosts"]
+    with Terminal(person.account, [person.openworker, "credential", "enable", "kube"]) as terminal:
+        terminal.wait_for(r"kubectl.*Share it.*\[y/N\]")
+        terminal.type("y")
+        terminal.wait_for(r"10\.20\.30\.40:6443.*private.*\[y/N\]")
+        terminal.type(answer)
+        assert terminal.end() == 0
+    item = person.logins()["kube"]
+    assert item["enabled"] is True and item["private_hosts"] == agreed
+    assert ("10.20.30.40:6443" in item["hosts"]) is bool(agreed)
+
+
+def test_private_server_is_agreed_to_without_a_terminal(person):
+    person.account.write(person.workspace.home / ".kube" / "config", KUBECONFIG, 0o600)
+    assert person.run("credential", "enable", "kube", "--yes").returncode == 0
+    assert person.logins()["kube"]["private_hosts"] == []
+    done = person.run("credential", "enable", "kube", "--yes", "--private", "10.20.30.40:6443")
+    assert done.returncode == 0, done.stderr
+    assert person.logins()["kube"]["private_hosts"] == ["10.20.30.40:6443"]
+    said(person.run("credential", "enable", "kube", "--yes", "--private", "169.254.169.254"), 2, "169.254")
+
+
 # ---- a file that changes while an engine runs
 
 def test_broken_file_is_told_and_the_session_keeps_its_wall_S07(person, wall):
