@@ -80,10 +80,6 @@ def _bin(name):
     return CACHE / "npm/node_modules/.bin" / name
 
 
-def _version(package):
-    return PACKAGES[package]
-
-
 # What can be reached because files of the machine can be read.
 READING = ["home-read", "ssh-key", "state-read", "beside-read", "dot-dot", "tmp-read", "machine-id",
            "link-soft", "swapped", "roots", "root-first"]
@@ -109,7 +105,7 @@ class Srt(Place):
                 *command]
 
     def version(self):
-        return _version("@anthropic-ai/sandbox-runtime")
+        return f"@anthropic-ai/sandbox-runtime {PACKAGES['@anthropic-ai/sandbox-runtime']}"
 
 
 class Codex(Place):
@@ -127,7 +123,7 @@ class Codex(Place):
                 'sandbox_mode="workspace-write"', "--", *command]
 
     def version(self):
-        return _version("@openai/codex")
+        return f"@openai/codex {PACKAGES['@openai/codex']}"
 
 
 class Docker(Place):
@@ -137,7 +133,7 @@ class Docker(Place):
         1: (["chroot", "device-left", "raw-socket", "packet-socket", "setuid-run", "setuid-left"],
             "its documentation: the capabilities kept by default have MKNOD, NET_RAW, SETUID, SETFCAP "
             "and SYS_CHROOT among them"),
-        2: (["metadata", "outside", "dns-direct", "dns-resolver"],
+        2: (["metadata", "outside", "machine-address", "dns-direct", "dns-tcp", "dns-resolver"],
             "its documentation: a container is on the bridge network by default, and gets the "
             "machine's name servers"),
     }
@@ -179,4 +175,4 @@ class Docker(Place):
                 f"{self.folder}:{self.folder}", "-w", str(self.folder), IMAGE, *command]
 
     def version(self):
-        return self._docker("version", "--format", "{{.Server.Version}}").stdout.strip()
+        return f"dockerd {self._docker('version', '--format', '{{.Server.Version}}').stdout.strip()}"

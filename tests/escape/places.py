@@ -171,6 +171,10 @@ class Place:
         return said
 
 
+def last_word(done):
+    return done.stdout.split()[-1]
+
+
 class Outside(Place):
     """No wall and no program of ours: the control."""
 
@@ -194,8 +198,7 @@ class OpenWorker(Place):
                 str(self.folder), "--", *command]
 
     def version(self):
-        done = self.account.run([self.bench.programs / "openworker", "--version"])
-        return done.stdout.strip().split()[-1]
+        return f"openworker {last_word(self.account.run([self.bench.programs / 'openworker', '--version']))}"
 
 
 class Direct(OpenWorker):
@@ -235,6 +238,9 @@ class Walled(OpenWorker):
 class Bubblewrap(Walled):
     provider = "bubblewrap"
 
+    def version(self):
+        return f"{super().version()}, bubblewrap {last_word(self.account.run(['bwrap', '--version']))}"
+
 
 class Openshell(Walled):
     """Its simulation: a container that no engine made."""
@@ -245,7 +251,7 @@ class Openshell(Walled):
                         "the simulation has no /sys, which an engine mounts read-only"),
         **dict.fromkeys(["device-there", "device-kmsg", "device-made", "device-left"],
                         "the simulation has no rules for devices, which an engine sets"),
-        **dict.fromkeys(["dns-direct", "dns-resolver"],
+        **dict.fromkeys(["dns-direct", "dns-tcp", "dns-resolver"],
                         "the simulation has no network but its proxy, and no name server"),
     }
 
@@ -268,5 +274,5 @@ class OpenshellReal(Walled):
             self.wall.control("stop")
 
     def version(self):
-        done = self.account.run([RealOpenshell.COMMAND, "--version"])
-        return done.stdout.strip().split()[-1]
+        openshell = last_word(self.account.run([RealOpenshell.COMMAND, "--version"]))
+        return f"{super().version()}, OpenShell {openshell}"

@@ -438,6 +438,42 @@ outside_by_proxy (void)
   return or_direct (plan_get ("outside.host"), "outside.port");
 }
 
+static Verdict
+dns_tcp (void)
+{
+  return token_of_host (plan_get ("dns.server"), "dns.port", SOCK_STREAM);
+}
+
+/* The addresses by which containers and virtual machines know the machine that they are on: that of
+ * the default route, and those that engines take. */
+static Verdict
+machine_address (void)
+{
+  static const char * const usual[] = {
+    "172.17.0.1", "172.18.0.1", "172.19.0.1", "10.0.2.2", "10.200.0.1", "10.88.0.1", "192.168.127.1",
+  };
+  char host[64] = "", line[256];
+  FILE *routes = fopen ("/proc/net/route", "re");
+  unsigned int to, through;
+
+  if (plan_get ("machine.port") == NULL)
+    return VOID;
+  while (routes != NULL && fgets (line, sizeof line, routes) != NULL)
+    if (sscanf (line, "%*s %x %x", &to, &through) == 2 && to == 0)
+      inet_ntop (AF_INET, &through, host, sizeof host);
+  if (routes != NULL)
+    fclose (routes);
+  if (token_of_host (plan_get ("outside.host"), "machine.port", SOCK_STREAM) == OPEN)
+    return OPEN;
+  if (host[0] != '\0' && token_of_host (host, "machine.port", SOCK_STREAM) == OPEN)
+    return OPEN;
+  for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++)
+    if (token_of_host (usual[i], "machine.port", SOCK_STREAM) == OPEN ||
+        through_proxy (usual[i], plan_number ("machine.port"), true) == OPEN)
+      return OPEN;
+  return HELD;
+}
+
 /* --- names --- */
 
 static size_t
@@ -543,6 +579,8 @@ const Probe socket_probes[] = {
   { "metadata-proxy", metadata_by_proxy },
   { "outside", outside },
   { "outside-proxy", outside_by_proxy },
+  { "machine-address", machine_address },
+  { "dns-tcp", dns_tcp },
   { "dns-direct", dns_direct },
   { "dns-resolver", dns_resolver },
   { "dns-proxy", dns_by_proxy },

@@ -55,22 +55,27 @@ def _kept(body):
 def _cell(row, wall, came):
     verdict, words = came["rows"].get(row.name, ("-", ""))
     if verdict == "fact":
-        return words.partition(";")[0]
-    mark = "".join(f" [{number}]" for number, note in came.get("notes", {}).items()
+        return " ".join(words.split(";")[0].split()[:3])
+    mark = "".join(f" [{number}]" for number, note in came["notes"].items()
                    if verdict == "OPEN" and row.name in note[0])
     return {"OPEN": "**open**", "n/a": "–"}.get(verdict, verdict) + mark
 
 
-def _note(wall, came, day):
-    """The line below the table: when, which version, what its documentation says, what is missing."""
-    parts = [f"- `{wall}`: {day}" + (f", version {came['version']}" if came["version"] else "") + "."]
-    parts += [f"[{number}] {text}" for number, (_, text) in came.get("notes", {}).items()]
+def _left_out(rows):
+    """Why, and which."""
     reasons = {}
-    for name, (verdict, words) in came["rows"].items():
+    for name, (verdict, words) in rows.items():
         if verdict == "n/a":
             reasons.setdefault(words, []).append(name)
-    parts += [f"Left out ({', '.join(names)}): {why}." for why, names in reasons.items()]
-    return " ".join(parts)
+    return "; ".join(f"{why} ({', '.join(names)})" for why, names in reasons.items())
+
+
+def _note(wall, came, day):
+    """The line below the table: when, which version, what its documentation says, what is missing."""
+    parts = [f"- `{wall}`: {day}, {came['version']}."]
+    parts += [f"[{number}] {text}." for number, (_, text) in came["notes"].items()]
+    left_out = _left_out(came["rows"])
+    return " ".join([*parts, *([f"Left out: {left_out}."] if left_out else [])])
 
 
 def write(path, result, day):

@@ -292,14 +292,17 @@ class Stage:
 
     def _network(self):
         if not self.network:
-            why = "only root can make a network of its own"
+            why = "a network of its own cannot be made here"
             self.missing.update(dict.fromkeys(
-                ["metadata", "metadata-proxy", "outside", "outside-proxy", "dns-direct", "dns-resolver",
-                 "dns-proxy"], why))
+                ["metadata", "metadata-proxy", "machine-address", "outside", "outside-proxy",
+                 "dns-direct", "dns-tcp", "dns-resolver", "dns-proxy"], why))
             return
         for name, host in [("metadata", METADATA), ("outside", OUTSIDE)]:
             self._serve(socket.AF_INET, socket.SOCK_STREAM, (host, PORT), self._http())
             self.plan.update({f"{name}.host": host, f"{name}.port": PORT})
+        self.plan["machine.port"] = self._serve(
+            socket.AF_INET, socket.SOCK_STREAM, ("0.0.0.0", 0), self._http())[1]
+        self._serve(socket.AF_INET, socket.SOCK_STREAM, (NAMESERVER, 53), self._http())
         asked = self.asked
 
         class Names(socketserver.BaseRequestHandler):
@@ -316,7 +319,7 @@ class Stage:
         server = socketserver.ThreadingUDPServer((NAMESERVER, 53), Names)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         self._ends += [server.server_close, server.shutdown]
-        self.plan.update({"dns.server": NAMESERVER, "dns.zone": self.zone})
+        self.plan.update({"dns.server": NAMESERVER, "dns.port": 53, "dns.zone": self.zone})
 
     def _machine(self):
         try:

@@ -51,7 +51,8 @@ def test_S08_S20_S23_nothing_comes_through(wall_name):
         name for name in rows if name.startswith("later-")}
     # What this machine cannot try is said, and is not the rule.
     left_out = {name: said for name, said in rows.items() if said[0] == "n/a"}
-    assert len(left_out) < (20 if os.geteuid() == 0 else 45), left_out
+    held = [name for name, said in left_out.items() if "root" in said[1]]
+    assert len(left_out) - len(held) < (20 if os.geteuid() == 0 else 30), left_out
 
 
 def test_direct_is_no_wall():
