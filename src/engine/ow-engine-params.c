@@ -161,6 +161,21 @@ read_words (const json_t  *params,
   return g_strv_builder_end (builder);
 }
 
+/* Said in a person's words: who names folders by a shell's pattern may well name more. */
+static char **
+read_folders (const json_t *params,
+              const char   *key,
+              GError      **error)
+{
+  size_t n = json_array_size (json_object_get (params, key));
+
+  if (n <= MAX_FOLDERS)
+    return read_words (params, key, MAX_FOLDERS, error);
+  ow_error_setf (error, OW_ERROR_USAGE, "Name a folder that holds them instead.",
+                 "A session can have %d folders, and %zu were named", MAX_FOLDERS, n);
+  return NULL;
+}
+
 gboolean
 ow_engine_params_read_folders (const json_t   *params,
                                const char     *key,
@@ -169,7 +184,7 @@ ow_engine_params_read_folders (const json_t   *params,
 {
   if (json_array_size (json_object_get (params, key)) == 0)
     return TRUE;
-  *folders = read_words (params, key, MAX_FOLDERS, error);
+  *folders = read_folders (params, key, error);
   return *folders != NULL;
 }
 
@@ -233,7 +248,7 @@ ow_engine_params_new (const json_t  *params,
       !read_approve (self, params, error))
     return NULL;
 
-  self->folders = read_words (params, "folders", MAX_FOLDERS, error);
+  self->folders = read_folders (params, "folders", error);
   if (self->folders == NULL)
     return NULL;
   self->interactive = ow_json_get_bool (params, "interactive", FALSE);

@@ -42,15 +42,23 @@ cannot_use (GError    **error,
   ow_error_setf (error, kind, next, "The folder \"%s\" cannot be used: %s", cut, why);
 }
 
-/* "DIR", "DIR:ro" or "DIR:rw". */
+/* "DIR", "DIR:ro" or "DIR:rw". A folder whose own name ends so is never taken for another one:
+ * with a mode behind it, it can be given. */
 static char *
 split_text (const char *text,
-            gboolean   *read_only)
+            gboolean   *read_only,
+            GError    **error)
 {
   *read_only = g_str_has_suffix (text, ":ro");
-  if (*read_only || g_str_has_suffix (text, ":rw"))
-    return g_strndup (text, strlen (text) - 3);
-  return g_strdup (text);
+  if (!*read_only && !g_str_has_suffix (text, ":rw"))
+    return g_strdup (text);
+  if (text[0] == '/' && g_file_test (text, G_FILE_TEST_IS_DIR))
+    {
+      cannot_use (error, OW_ERROR_USAGE, text, "its name ends as a mode does",
+                  "Add \":rw\" or \":ro\" to the whole name.");
+      return NULL;
+    }
+  return g_strndup (text, strlen (text) - 3);
 }
 
 static gboolean
@@ -90,7 +98,8 @@ is_at (const char        *path,
          there.st_ino == st->st_ino;
 }
 
-/* Root becomes the folder's owner, so only others can lack the rights. */
+/* Root becomes the folder's owner, so only others can lack the rights; that a file
+ * system is read-only holds for root too. */
 static gboolean
 check_access (const OwFolder *folder,
               GError        **error)
@@ -98,7 +107,15 @@ check_access (const OwFolder *folder,
   int want = R_OK | X_OK | (folder->read_only ? 0 : W_OK);
   g_autofree char *name = g_strdup_printf ("/proc/self/fd/%d", folder->fd);
 
-  if (geteuid () == 0 || access (name, want) == 0)
+  if (access (name, want) == 0)
+    return TRUE;
+  if (errno == EROFS)
+    {
+      cannot_use (error, OW_ERROR_REFUSED, folder->path, "it lies on a read-only file system",
+                  "Add \":ro\" to give it read-only, or choose another folder.");
+      return FALSE;
+    }
+  if (geteuid () == 0)
     return TRUE;
   if (!folder->read_only && access (name, R_OK | X_OK) == 0)
     cannot_use (error, OW_ERROR_REFUSED, folder->path, "this account may not write in it",
@@ -159,8 +176,8 @@ ow_folder_open (const char *text,
                 GError    **error)
 {
   gboolean read_only;
-  g_autofree char *path = split_text (text, &read_only);
-  OwFolder *folder = open_path (path, read_only, error);
+  g_autofree char *path = split_text (text, &read_only, error);
+  OwFolder *folder = path != NULL ? open_path (path, read_only, error) : NULL;
 
   if (folder != NULL)
     ow_program_bar (folder->path);
@@ -172,9 +189,9 @@ ow_folder_look (const char *text,
                 GError    **error)
 {
   gboolean read_only;
-  g_autofree char *path = split_text (text, &read_only);
+  g_autofree char *path = split_text (text, &read_only, error);
 
-  return open_path (path, read_only, error);
+  return path != NULL ? open_path (path, read_only, error) : NULL;
 }
 
 OwFolder *

@@ -23,6 +23,7 @@ CONDITIONS = {
     "proc-sys-read-only": lambda long: proc_sys_is_read_only(),
     "no-landlock": lambda long: not _has_landlock(),
     "no-pidfd-getfd": lambda long: not has_pidfd_getfd(),
+    "no-fuse": lambda long: not os.path.exists("/dev/fuse"),
     "no-cgroups": lambda long: not has_cgroups(),
     # A real openshell, and no program that may disturb its gateway.
     "no-control": lambda long: bool(os.environ.get("OPENWORKER_TEST_OPENSHELL")

@@ -47,6 +47,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "root: needs root")
     config.addinivalue_line("markers", "proc_sys: writes a setting of the kernel for its namespace")
     config.addinivalue_line("markers", "cgroups: has root move processes to cgroups that limit them")
+    config.addinivalue_line("markers", "fuse: mounts a file system of its own")
     config.addinivalue_line("markers", "pidfd_getfd: takes a descriptor of another process")
 
 
@@ -60,6 +61,8 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker(pytest.mark.skip(reason="/proc/sys is read-only"))
         if item.get_closest_marker("cgroups") and not has_cgroups():
             item.add_marker(pytest.mark.skip(reason="no cgroup can be made that limits memory"))
+        if item.get_closest_marker("fuse") and not os.path.exists("/dev/fuse"):
+            item.add_marker(pytest.mark.skip(reason="there is no /dev/fuse"))
         if item.get_closest_marker("pidfd_getfd") and not has_pidfd_getfd():
             item.add_marker(pytest.mark.skip(reason="pidfd_getfd is refused here"))
 

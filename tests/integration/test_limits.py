@@ -137,10 +137,11 @@ def test_what_the_scope_is_asked_for(account, exec_inside):
 
 @pytest.mark.parametrize("mode,why", [
     ("answers", "may not limit them here"), ("late", "may not limit them here"),
-    ("refuses", "refused the scope"), ("fails", "could not make the scope (failed)"),
+    ("refuses", "refused the scope"),
+    ("fails", "could not make the scope (failed)"),
     ("silent", "not answered within two seconds"), (None, "bus of"),
 ])
-def test_S26_without_a_scope_each_process_is_limited_and_it_is_said(account, exec_inside, mode, why):
+def test_S26_without_a_scope_each_process_is_limited(account, exec_inside, mode, why):
     manager = Manager(account, mode) if mode else None
     begun = time.monotonic()
     done = exec_inside(SYSTEM_PYTHON, "-c", FILL, manager=manager)
@@ -177,10 +178,11 @@ def test_S26_threads_and_processes_have_an_end(account, exec_inside):
 
 
 def test_S22_no_core_files_inside(account, workspace, exec_inside):
-    done = exec_inside("sh", "-c", "ulimit -Hc; ulimit -c unlimited; sh -c 'kill -SEGV $$'; ls -A", limits="")
+    crash = "ulimit -Hc; ulimit -c unlimited; sh -c 'kill -SEGV $$'; ls -A"
+    done = exec_inside("sh", "-c", crash, limits="")
     assert done.stdout.split() == ["0"], done.stdout + done.stderr
-    # A byte, which a shell rounds to nothing, keeps it from a program of the machine's too (core(5));
-    # who may have none to begin with stays with that.
+    # A byte, which a shell rounds to nothing, keeps it from a program of the machine's too
+    # (core(5)); who may have none to begin with stays with that.
     done = exec_inside("grep", "core", "/proc/self/limits", limits="")
     most = "1" if resource.getrlimit(resource.RLIMIT_CORE)[1] else "0"
     assert done.stdout.split()[4:6] == [most, most], done.stdout

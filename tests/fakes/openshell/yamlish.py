@@ -8,6 +8,18 @@ import json
 import re
 
 
+# Of YAML's escapes those that JSON does not have.
+ESCAPE = r"\\(?:U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2})|(.))"
+OTHERS = {"_": "\u00a0", "N": "\u0085", "L": "\u2028", "P": "\u2029", "e": "\x1b", "a": "\a", "0": "\0"}
+
+
+def _as_json(match):
+    number = match[1] or match[2]
+    if number is None and match[3] not in OTHERS:
+        return match[0]
+    return json.dumps(chr(int(number, 16)) if number else OTHERS[match[3]])[1:-1]
+
+
 class Syntax(Exception):
     """The text is no YAML that we know."""
 
@@ -161,7 +173,7 @@ class _Parser:
         if word[0] == "'":
             return word[1:-1].replace("''", "'")
         try:
-            return json.loads(word, strict=False)
+            return json.loads(re.sub(ESCAPE, _as_json, word), strict=False)
         except ValueError:
             self.fail("found unknown escape character")
 
