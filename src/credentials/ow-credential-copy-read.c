@@ -118,6 +118,22 @@ ow_credential_copy_find (OwCredentialCopy *self,
   return -1;
 }
 
+/* Root owns all of the system's, and a link to one of its secrets makes that no login of root's. */
+static gboolean
+is_systems (OwCredentialCopy *self,
+            int               fd)
+{
+  static const char * const places[] = { "/etc", "/boot", "/run", "/var/lib", "/dev" };
+  g_autofree char *path = ow_fd_get_path (fd);
+
+  if (path == NULL)
+    return TRUE;
+  for (gsize i = 0; i < G_N_ELEMENTS (places); i++)
+    if (is_below (places[i], path) && !is_below (self->person, path))
+      return TRUE;
+  return FALSE;
+}
+
 static const char *
 kind_of (mode_t mode)
 {
@@ -147,6 +163,8 @@ ow_credential_copy_may (OwCredentialCopy  *self,
     why = "another account's";
   else if (ow_credential_copy_is_ours (self, fd))
     why = "OpenWorker's own";
+  else if ((st->st_mode & 0004) == 0 && is_systems (self, fd))
+    why = "the system's";
   else if (st->st_size > OW_CREDENTIAL_FILE_BYTES)
     why = "larger than 16 MiB";
   if (why != NULL)

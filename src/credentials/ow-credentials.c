@@ -14,7 +14,7 @@
 #include "ow-credential-ssh-private.h"
 
 #define DEADLINE_MS 30000
-#define MAX_NAMED   8
+#define MAX_NAMED   20
 
 OwCredentialsRequest *
 ow_credentials_request_new (const char *person,
