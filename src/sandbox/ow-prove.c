@@ -420,8 +420,8 @@ ow_prove_next (GTask *task)
                             ow_prove_answered, g_object_ref (task));
 }
 
-/* A folder that is not inside what it is to be is found before any trial: a session is refused then,
- * and that is the answer here. The names of the baits are random, and so tell the folder. */
+/* A folder that is not inside what it is to be is found before any trial: a session is refused
+ * then, and that is the answer here. The names of the baits are random, and so tell the folder. */
 static void
 judge_failure (Prove *prove)
 {

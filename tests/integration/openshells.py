@@ -32,10 +32,11 @@ class OpenshellSim:
     the gateway's configuration does not allow them), images (list of what the engine has; None:
     all but localhost/…), hosts ({"host:443": "127.0.0.1:8443"}: where an allowed host lies),
     no_landlock (the kernel has none), shadowed (targets whose mount the image hides), image_files
-    ({path: text} in the image), loose (what a wall has that does not hold: under, folders of this
-    machine that are shown; over {path: file}; over_file {folder's name: file in it}; writable and empty,
-    names of folders that are so; read_only and read_write, paths for Landlock; words for the main command;
-    hosts, network: True where everything is let through), status {"status", "authentication"} of `status`.
+    ({path: text} in the image), loose (what
+    a wall has that does not hold: under, folders of this machine that are shown; over {path: file};
+    over_file {folder's name: file in it}; writable and empty, names of folders that are so;
+    read_only and read_write, paths for Landlock; words for the main command; hosts, network: True
+    where all is let through), status {"status", "authentication"} of `status`.
 
     Stages of slow() and fail(): "call" (any call that reaches the gateway), "create", "image",
     "pull", "delete", "exec", "policy-update"; of slow() only: "request" (a create, before the

@@ -128,7 +128,7 @@ def test_folder_that_is_a_file(exec_in, ordinary_user, workspace):
                                    ".local/share/coworker", ".local/state/coworker", ".local",
                                    ".config/systemd", ".config/autostart", ".config/openshell", ""])
 def test_folder_of_the_home_that_is_never_shared(exec_in, ordinary_user, workspace, wall, below):
-    """S24, REQ-W12: by resolved path, so through a link as well."""
+    """S24, REQ-W12 [bubblewrap, openshell]: by resolved path, so through a link as well."""
     path = ordinary_user.mkdir(workspace.home / below)
     (workspace.home / ".config/coworker").mkdir(parents=True, exist_ok=True)
     ordinary_user.give(workspace.home)

@@ -24,8 +24,8 @@ PROBE = Path(__file__).with_name("inside_hosts.py")
 CONFIG = """sandbox_network_profile = "{profile}"
 sandbox_extra_hosts = ["*.example.net", "Git.Example.org:8443", "example.com:80", "*.deep.example.org:22"]
 """
-LISTED = ["github.com", "api.github.com", "pypi.org", "files.pythonhosted.org", "registry.npmjs.org",
-          "crates.io", "gitlab.com", "git.example.org", "example.com", "a.example.net", "b.a.example.net",
+LISTED = ["github.com", "api.github.com", "codeload.github.com", "raw.githubusercontent.com", "gitlab.com",
+          "git.example.org", "example.com", "a.example.net", "b.a.example.net",
           "x.y.z.deep.example.org", "deep.example.org", "example.net", "api.search.brave.com",
           "html.duckduckgo.com", "s3.eu-west-1.amazonaws.com", "amazonaws.com"]
 OTHER = ["evil.test", "localhost", "LOCALHOST", "a.localhost", "host.docker.internal", "127.0.0.1", "127.1",
@@ -97,8 +97,8 @@ def ask_inside(account, openworker, wall, workspace):
         return account.run(argv, timeout=120)
     return subprocess.run(
         ["unshare", "--mount", "--", sys.executable, __file__, "network", str(workspace.path), "--",
-         *account.argv(argv)], env=account.env(), stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        timeout=240, check=False)
+         *account.argv(argv)], env=account.env(), stdin=subprocess.DEVNULL, capture_output=True,
+        text=True, timeout=240, check=False)
 
 
 @pytest.mark.root

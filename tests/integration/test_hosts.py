@@ -61,7 +61,7 @@ def results(events):
 
 @pytest.mark.parametrize("how", ["session", "always"])
 def test_N02_allowed_by_its_question(engine, account, workspace, wall, how):
-    """One event and one question for the host; the answer counts for the call that runs already."""
+    """REQ-N02 [bubblewrap, openshell]. One event and one question for the host; the answer counts for the call that runs already."""
     host = "wanted.example:443"
     with ModelServer([shell(f"{ASK.format(host)}; {ASK.format(host)}; {WAIT.format('one')}; {ASK.format(host)}"),
                       {"text": "Done."}]) as server:

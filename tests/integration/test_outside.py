@@ -60,6 +60,7 @@ def folder(account, workspace):
 
 
 def test_S06_program_opens_nothing_in_the_folder(account, workspace, folder, openworker, wall):
+    """REQ-W03 [bubblewrap, openshell]."""
     recording = replay(
         account, workspace, [("list", {"path": "."}, "f"), ("read", {"path": "f"}, "one")],
         [("write", {"path": "new", "content": "x"}, "."),

@@ -82,6 +82,7 @@ def person(account, workspace, openworker):
 
 
 def test_nothing_is_shared_until_a_person_says_so(account, workspace, person, wall):
+    """REQ-W14 [bubblewrap, openshell]."""
     tool = person.program(".cargo/bin/tool")
     done, found = person.programs()
     assert done.returncode == 0, done.stderr

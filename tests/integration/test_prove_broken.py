@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: The OpenWorker authors
 """Each claim of `openworker sandbox prove` (REQ-U16) is broken from outside, and is then the one that
-is named: by a bwrap that changes one thing of what it is asked for (loose_bwrap.py), by a proxy that
-lets everything through, and with OpenShell by a gateway whose sandboxes are not what their policy
-says (the knob `loose`)."""
+is named: by a bwrap that changes one thing of what it is asked for (loose_bwrap.py), by a proxy
+that lets everything through, and with OpenShell by a gateway whose sandboxes are not what their
+policy says (the knob `loose`)."""
 
 import json
 import socket
@@ -63,8 +63,8 @@ def prove(account, workspace, openworker, wall, way, programs):
     network = [sys.executable, __file__, "network", workspace.path] if way == "network" else []
     return subprocess.run(
         ["unshare", "--mount", "--", *network, "sh", "-c", 'mount --bind "$0" /usr/bin/bwrap && exec "$@"',
-         program, *account.argv(argv)], env=account.env(), cwd=workspace.path, stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, timeout=120, check=False)
+         program, *account.argv(argv)], env=account.env(), cwd=workspace.path,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False)
 
 
 def main():
@@ -79,8 +79,8 @@ def main():
 def test_broken_claim_is_named(account, workspace, openworker, wall, programs, way):
     """REQ-U16 [bubblewrap, openshell]."""
     if wall.is_openshell and account.is_root and way == "home":
-        # What is inside is another account there: a home that is shown is closed by its mode, and the
-        # runner may not even be able to name it.
+        # What is inside is another account there: a home that is shown is closed by its mode, and
+        # the runner may not even be able to name it.
         done = prove(account, workspace, openworker, wall, way, programs)
         assert done.returncode in (0, 69) and '"held":false' not in done.stdout, done.stdout + done.stderr
         return

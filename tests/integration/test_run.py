@@ -34,6 +34,7 @@ def events_of(done):
 
 
 def test_events_are_numbered_and_carry_the_level(ordinary_user, workspace, openworker, wall, run):
+    """REQ-W05 [bubblewrap, openshell]."""
     recording = replay(ordinary_user, workspace, [shell("echo one"), shell("echo two >&2")])
     done = run(recording, "--json")
     assert done.returncode == 0, done.stderr

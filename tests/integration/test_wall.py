@@ -104,7 +104,7 @@ def test_read_only_folder_refuses_a_write(account, workspace, folder, openworker
 
 
 def test_read_only_folder_inside_a_read_write_one(account, workspace, folder, openworker, wall):
-    """REQ-W10: the inner folder keeps its own mode, whatever the order they are given in."""
+    """REQ-W10 [bubblewrap, openshell]: the inner folder keeps its own mode, whatever the order they are given in."""
     inner = account.mkdir(folder / "inner")
     account.write(inner / "kept", "kept")
     for folders in (["--folder", folder, "--folder", f"{inner}:ro"],
@@ -217,7 +217,7 @@ STANDING = ("readlink /proc/self/ns/mnt /proc/self/ns/user /proc/self/ns/pid /pr
 
 def test_processes_of_a_command_are_behind_the_same_wall(account, workspace, folder, openworker,
                                                          wall):
-    """REQ-W02: also the child of a child, in a session of its own."""
+    """REQ-W02 [bubblewrap, openshell]: also the child of a child, in a session of its own."""
     standing = STANDING.format(canary=workspace.home / ".ssh/canary")
     script = folder / "standing"
     account.write(script, standing + "\n")
@@ -236,7 +236,7 @@ def test_processes_of_a_command_are_behind_the_same_wall(account, workspace, fol
 
 
 def test_runner_is_read_only_and_starts_the_command(account, workspace, folder, openworker, wall):
-    """REQ-W09: it is no file of the inside, and nothing inside can change it."""
+    """REQ-W09 [bubblewrap, openshell]: it is no file of the inside, and nothing inside can change it."""
     done = run_probe(account, openworker, wall, folder,
                      "cat /proc/$PPID/comm; tr '\\0' ' ' </proc/$PPID/cmdline; echo; "
                      "grep ' /opt/openworker' /proc/self/mountinfo; "
@@ -250,7 +250,7 @@ def test_runner_is_read_only_and_starts_the_command(account, workspace, folder, 
 
 def test_private_home_is_empty_and_goes_with_the_sandbox(account, workspace, folder, openworker,
                                                          wall):
-    """REQ-W08: under the settings' directory, 0700, HOME of every command."""
+    """REQ-W08 [bubblewrap, openshell]: under the settings' directory, 0700, HOME of every command."""
     done = run_probe(account, openworker, wall, folder,
                      "echo $HOME; stat -c %a ~; ls -A ~; echo secret > ~/left; mount | grep -c ' /home'")
     home = Path(done.stdout.split()[0])

@@ -126,6 +126,10 @@ REPLACE = "  return ow_file_replace (path, old, content, mode, &changed, error);
 WRITER = {"src/config/ow-config-change.c": REPLACE}
 ROWS = "| REQ-W01 | built | words | tests/x.py |\n| REQ-W02 | not yet | words | |\n"
 
+WALL_TEST = "tests/integration/test_x.py"
+WALL_TEXT = 'def test_x(wall):\n    """REQ-W01 [bubblewrap, openshell]: words."""\n'
+WALLED = {"docs/requirements.md": ROWS, WALL_TEST: WALL_TEXT}
+
 TREE_SAMPLES = {
     "layout": (
         [{".uncrustify.cfg": PROFILE, "src/x.c": "int\nf (void)\n{\n  if (x)\n    y ();\n}\n"}],
@@ -157,6 +161,15 @@ TREE_SAMPLES = {
          {"docs/requirements.md": ROWS.replace("tests/x.py", "")},
          {"docs/requirements.md": ROWS * 2, "tests/x.py": "REQ-W01"},
          {"docs/requirements.md": ROWS.replace("built", "sure"), "tests/x.py": "REQ-W01"}]),
+    "both_walls": (
+        [WALLED, {**WALLED, "docs/requirements.md": ROWS.replace("built", "not yet"), WALL_TEST: ""},
+         {**WALLED, WALL_TEST: WALL_TEXT.replace("(wall)", "(provider)").replace(
+             "def", '@mark.parametrize("provider", ["bubblewrap", "openshell"])\ndef')}],
+        [{**WALLED, WALL_TEST: ""}, {**WALLED, WALL_TEST: WALL_TEXT.replace("bubblewrap, ", "")},
+         {**WALLED, WALL_TEST: WALL_TEXT.replace("(wall)", "(x)")},
+         {**WALLED, WALL_TEST: WALL_TEXT.replace("openshell", "moat")},
+         {**WALLED, WALL_TEST: WALL_TEXT.replace(
+             "def", '@mark.parametrize("wall", ["openshell"])\ndef')}]),
     "required_guards": (
         [{"tests/guards/required.list": "# x\nS01\nP02\n", "tests/guards/S01.patch": "",
           "tests/guards/P02-split.patch": ""}],

@@ -2,6 +2,7 @@
 # SPDX-FileCopyrightText: The OpenWorker authors
 """The rules that look at the whole tree: {path: text} in, problems out."""
 
+import ast
 import os
 import re
 import shutil
@@ -135,6 +136,46 @@ def requirements(texts):
     return problems
 
 
+WALLS = {"bubblewrap", "openshell"}
+# What is required of every wall.
+OF_WALLS = re.compile(r"REQ-(W\d\d|N0[1-3]|S0[1-3])")
+# "REQ-W01, REQ-W02 [bubblewrap, openshell]" in what a test says of itself.
+MARKER = re.compile(r"((?:REQ-[A-Z]\d\d,? ?)+)\[([a-z, ]+)\]")
+
+
+def _walls_of(function):
+    """The walls that a test is run with: by the fixture, or as its decorator says."""
+    names = {argument.arg for argument in function.args.args}
+    for decorator in function.decorator_list:
+        words = re.findall(r"[a-z_]+", ast.unparse(decorator))
+        if "parametrize" in words and names & {"wall", "provider"} & set(words):
+            return WALLS if "WALLS" in ast.unparse(decorator) else WALLS & set(words)
+    return WALLS if "wall" in names else set()
+
+
+def both_walls(texts):
+    """What is required of the walls has a test on each, and says so where the test is."""
+    tested, problems = {}, []
+    for path, text in texts.items():
+        if not re.search(r"tests/integration/test_\w+\.py$", path):
+            continue
+        for function in ast.walk(ast.parse(text)):
+            if not isinstance(function, ast.FunctionDef) or not function.name.startswith("test_"):
+                continue
+            for numbers, walls in MARKER.findall(ast.get_docstring(function) or ""):
+                said = set(walls.split(", "))
+                if not said <= _walls_of(function):
+                    problems.append(f"{path}: {function.name} says [{walls}] and is run with "
+                                    f"{sorted(_walls_of(function)) or 'no wall'}")
+                for number in re.findall(r"REQ-[A-Z]\d\d", numbers):
+                    tested.setdefault(number, set()).update(said)
+    for number, state, _words, _tests in ROW.findall(texts.get("docs/requirements.md", "")):
+        missing = WALLS - tested.get(number, set())
+        if OF_WALLS.fullmatch(number) and state != "not yet" and missing:
+            problems.append(f"{number}: no test says that it is one with {', '.join(sorted(missing))}")
+    return problems
+
+
 def links(texts):
     """Links between the docs lead somewhere."""
     problems = []
@@ -161,4 +202,4 @@ def required_guards(texts):
     return problems if holes else ["tests/guards/required.list names no hole"]
 
 
-TREE_RULES = [layout, shell_syntax, one_caller, one_writer, requirements, links, required_guards]
+TREE_RULES = [layout, shell_syntax, one_caller, one_writer, requirements, both_walls, links, required_guards]
