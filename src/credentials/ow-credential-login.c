@@ -10,10 +10,12 @@
 #include "ow-credential-finding-private.h"
 #include "ow-credential-gh-private.h"
 #include "ow-credential-kube-private.h"
+#include "ow-credential-ssh-private.h"
 #include "ow-credential-yaml-private.h"
 
 #define SHOWN_NOTES     6
 #define MAX_KUBECONFIGS 32
+#define KEY_BYTES       65536
 
 /* git asks gh for the login at github.com, as `gh auth setup-git` sets it up: the settings of git
  * that are copied have no helper any more. */
@@ -300,11 +302,63 @@ look_own (Look *look)
   return kind != OW_CREDENTIAL_MISSING;
 }
 
+/* --- ssh, which ow-credential-ssh.c copies --- */
+
+static gboolean
+is_private_key (GBytes *bytes)
+{
+  gsize length;
+  const char *data = g_bytes_get_data (bytes, &length);
+
+  return g_strstr_len (data, (gssize) length, "PRIVATE KEY-----") != NULL;
+}
+
+static gboolean
+look_ssh (Look *look)
+{
+  OwCredentialFinding *finding = look->finding;
+  const char *dir = finding->entry->path;
+  guint before = look->copy->left_out->len;
+  g_autoptr (GPtrArray) locked = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GPtrArray) names = NULL;
+  guint n_keys = 0;
+
+  if (ow_credential_copy_look (look->copy, dir) != OW_CREDENTIAL_FOLDER)
+    return look_own (look);
+  names = ow_credential_copy_list (look->copy, dir);
+  for (guint i = 0; i < names->len && !ow_credential_copy_is_over (look->copy); i++)
+    {
+      g_autofree char *path = g_build_filename (dir, g_ptr_array_index (names, i), NULL);
+      g_autoptr (GBytes) bytes = ow_credential_copy_look (look->copy, path) == OW_CREDENTIAL_FILE
+                                 ? ow_credential_copy_read (look->copy, path, KEY_BYTES) : NULL;
+
+      if (bytes == NULL || !is_private_key (bytes))
+        continue;
+      n_keys++;
+      if (ow_credential_ssh_has_passphrase (bytes))
+        g_ptr_array_add (locked, ow_credential_copy_show (path));
+    }
+  g_ptr_array_set_size (look->copy->left_out, (int) before);
+  ow_credential_finding_add_work (finding, "ssh");
+  if (n_keys == 0)
+    ow_credential_finding_add_note (finding, "no private key is in its files, and an agent's are "
+                                    "not shared");
+  if (locked->len > 0)
+    {
+      g_autofree char *list = ow_credential_finding_join (locked, ", ", SHOWN_NOTES);
+
+      ow_credential_finding_add_note (finding, "a key with a passphrase cannot be used inside: %s",
+                                      list);
+    }
+  return TRUE;
+}
+
+
 static const Kind kinds[] = {
   { "gh", "use gh: pull requests, issues, releases", look_gh },
   { "aws", "use aws with your profiles", look_aws },
   { "kube", "use kubectl with your clusters", look_kube },
-  { "ssh", "push and pull over SSH, and log in to servers, as you", look_own },
+  { "ssh", "push and pull over SSH, and log in to servers, as you", look_ssh },
 };
 
 static const Kind *

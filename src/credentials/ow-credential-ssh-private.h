@@ -15,3 +15,5 @@ guint ow_credential_ssh_take (OwCredentials              *self,
                               OwCredentialCopy           *copy,
                               const OwConfigCredential   *entry,
                               const OwCredentialsRequest *request);
+/* Whether @bytes are a private key that needs a passphrase. Pure. */
+gboolean ow_credential_ssh_has_passphrase (GBytes *bytes);

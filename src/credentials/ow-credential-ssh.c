@@ -120,8 +120,8 @@ rewrite_file (Ssh        *ssh,
 
 /* Both forms of a private key say in plain text whether they are encrypted: the older one in a
  * line of its own, the newer by the name of a cipher (PROTOCOL.key of OpenSSH). */
-static gboolean
-has_passphrase (GBytes *bytes)
+gboolean
+ow_credential_ssh_has_passphrase (GBytes *bytes)
 {
   static const char begin[] = "-----BEGIN OPENSSH PRIVATE KEY-----";
   gsize length = 0;
@@ -163,7 +163,7 @@ look_at_keys (Ssh           *ssh,
         bytes = ow_credential_copy_read (ssh->copy, path, KEY_BYTES);
       /* Copying it tells why not. */
       g_ptr_array_set_size (ssh->copy->left_out, (gint) noted);
-      if (bytes != NULL && has_passphrase (bytes))
+      if (bytes != NULL && ow_credential_ssh_has_passphrase (bytes))
         g_string_append_printf (locked, "%s%s", locked->len > 0 ? ", " : "", shown);
     }
   for (gsize i = 0; i < G_N_ELEMENTS (usual_keys); i++)

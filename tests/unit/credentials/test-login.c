@@ -411,6 +411,31 @@ test_own (Fixture       *f,
   g_assert_cmpuint (f->environment->len, ==, 0);
 }
 
+#define SSH_HOSTS "github.com:22 gitlab.com:22"
+
+/* Keys of two forms, each open and with a passphrase; the first bytes tell. */
+static void
+test_ssh (Fixture       *f,
+          gconstpointer  data)
+{
+  use_entry (f, "ssh");
+  assert_says (look (f), "there is no login in ~/.ssh");
+  put (f, ".ssh/known_hosts", "github.com ssh-ed25519 x\n");
+  assert_says (look (f), "no private key is in its files, and an agent's are not shared");
+  assert_use (f, OW_CREDENTIAL_USE_PART, SSH_HOSTS);
+  put (f, ".ssh/id_ed25519", "-----BEGIN OPENSSH PRIVATE KEY-----\n"
+       "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gtZW\n");
+  put (f, ".ssh/old", "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n");
+  g_assert_cmpstr (look (f), ==, "Lets the agent push and pull over SSH, and log in to servers, as "
+                   "you.");
+  assert_use (f, OW_CREDENTIAL_USE_ALL, SSH_HOSTS);
+  put (f, ".ssh/id_ed25519", "-----BEGIN OPENSSH PRIVATE KEY-----\n"
+       "b3BlbnNzaC1rZXktdjEAAAAACmFlczI1Ni1jdHIAAAAGYmNyeXB0AAAAGAAAABDk\n");
+  put (f, ".ssh/old", "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nMIIE\n");
+  assert_says (look (f), "a key with a passphrase cannot be used inside: ~/.ssh/id_ed25519, ~/.ssh/old");
+  assert_use (f, OW_CREDENTIAL_USE_PART, SSH_HOSTS);
+}
+
 static void
 test_late (Fixture       *f,
            gconstpointer  data)
@@ -443,6 +468,7 @@ main (int    argc,
   ADD ("kube/variable", test_kube_variable);
   ADD ("no-files", test_no_files);
   ADD ("own", test_own);
+  ADD ("S19/ssh", test_ssh);
   ADD ("late", test_late);
 #undef ADD
 
