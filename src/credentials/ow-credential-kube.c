@@ -157,7 +157,8 @@ take_server (OwCredentialKube *self,
   if (ow_credential_finding_add_host (finding->hosts, g_steal_pointer (&host)))
     g_hash_table_add (self->open, g_strdup (cluster));
   else
-    ow_credential_finding_add_note (finding, "more than 256 servers, of which the first are opened");
+    ow_credential_finding_add_note (finding, "more than 256 servers, of which the first are "
+                                    "opened");
 }
 
 /* --- files that it names --- */
