@@ -20,6 +20,7 @@
 
 #define PREFIX      " [sandbox] [OCSF ] [ocsf] "
 #define DENIED      "] DENIED "
+#define ALLOWED     "] ALLOWED "
 #define ARROW       " -> "
 #define RULE        " [policy:"
 #define ENGINE      " engine:"
@@ -157,10 +158,12 @@ read_rule (OwOpenshellRefusal *refusal,
   refusal->reason = g_strndup (reason, length);
 }
 
-/* Behind "NET:OPEN [MED] DENIED " or "HTTP:GET [MED] DENIED "; NULL when it is another line. */
+/* Behind "NET:OPEN [MED] DENIED " or "HTTP:GET [MED] DENIED ", where that is the @verb; NULL when
+ * it is another line. */
 static const char *
-skip_denied (const char *text,
-             gboolean   *plain_http)
+skip_verb (const char *text,
+           const char *verb,
+           gboolean   *plain_http)
 {
   const char *p = strchr (text, ' ');
 
@@ -170,7 +173,7 @@ skip_denied (const char *text,
   p += 2;
   while (g_ascii_isupper (*p))
     p++;
-  return g_str_has_prefix (p, DENIED) ? p + strlen (DENIED) : NULL;
+  return g_str_has_prefix (p, verb) ? p + strlen (verb) : NULL;
 }
 
 /* "(PID) -> HOST:PORT [policy:- engine:KIND] [reason:TEXT]" at the end: a refused host whose
@@ -234,7 +237,7 @@ ow_openshell_refusal_from_line (const char *line)
   gboolean plain_http = FALSE;
 
   if (read_time (&p, &refusal->time_ms) && g_str_has_prefix (p, PREFIX))
-    p = skip_denied (p + strlen (PREFIX), &plain_http);
+    p = skip_verb (p + strlen (PREFIX), DENIED, &plain_http);
   else
     p = NULL;
   if (p == NULL || !read_body (refusal, p, plain_http))
@@ -248,4 +251,21 @@ ow_openshell_refusal_from_line (const char *line)
   if (refusal->engine != NULL && g_str_has_prefix (refusal->engine, "l7"))
     return NULL;
   return g_steal_pointer (&refusal);
+}
+
+OwOpenshellRefusal *
+ow_openshell_refusal_from_allowed (const char *line)
+{
+  g_autoptr (OwOpenshellRefusal) allowed = g_new0 (OwOpenshellRefusal, 1);
+  g_autofree char *valid = ow_text_visible (line);
+  const char *p = valid;
+  gboolean plain_http = FALSE;
+
+  if (!read_time (&p, &allowed->time_ms) || !g_str_has_prefix (p, PREFIX))
+    return NULL;
+  p = skip_verb (p + strlen (PREFIX), ALLOWED, &plain_http);
+  if (p == NULL || strstr (p, RULE) == NULL || !read_body (allowed, p, plain_http))
+    return NULL;
+  g_clear_pointer (&allowed->reason, g_free);
+  return g_steal_pointer (&allowed);
 }

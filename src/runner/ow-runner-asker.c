@@ -42,7 +42,8 @@ parse_line (const char    *line,
   unsigned int local;
   unsigned int remote;
 
-  return sscanf (line, " %*d: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%x %*x %*x:%*x %*x:%*x %*x %*u %*u %lu",
+  return sscanf (line, " %*d: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%x %*x %*x:%*x %*x:%*x %*x %*u %*u "
+                 "%lu",
                  &local, &remote, inode) == 3 &&
          local == peer_port && remote == port && *inode != 0;
 }

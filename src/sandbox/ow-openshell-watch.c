@@ -31,18 +31,6 @@ say_once (OwOpenshellWatch *self,
   self->said = TRUE;
 }
 
-static void
-on_line (OwOpenshellLogs *logs,
-         const char      *line,
-         gpointer         user_data)
-{
-  OwOpenshellWatch *self = user_data;
-  g_autoptr (GError) error = NULL;
-
-  if (self->file != NULL && !ow_ocsf_file_append (self->file, line, &error))
-    say_once (self, error);
-}
-
 /* A host of the list can be refused too, for where it leads or because it leads nowhere: nobody
  * is asked to put it on the list. */
 static const char *
@@ -55,23 +43,46 @@ reason_of (const OwOpenshellRefusal *refusal)
 }
 
 static void
+tell (OwOpenshellWatch         *self,
+      const OwOpenshellRefusal *said,
+      const char               *decision,
+      const char               *reason)
+{
+  g_autofree char *program = said->program == NULL
+                             ? NULL : ow_text_shorten (said->program, PROGRAM_CHARS, TRUE);
+  json_t *json = json_pack ("{s:s, s:i, s:s, s:s, s:s*, s:I}", "host", said->host,
+                            "port", said->port, "decision", decision, "reason", reason,
+                            "program", program, "time_ms", (json_int_t) said->time_ms);
+  char *text = json != NULL ? ow_json_dump (json, NULL) : NULL;
+
+  json_decref (json);
+  if (text != NULL)
+    self->decision (text, self->user_data);
+  free (text);
+}
+
+static void
 on_refused (OwOpenshellLogs    *logs,
             OwOpenshellRefusal *refusal,
             gpointer            user_data)
 {
-  OwOpenshellWatch *self = user_data;
-  g_autofree char *program = refusal->program == NULL
-                             ? NULL : ow_text_shorten (refusal->program, PROGRAM_CHARS, TRUE);
-  json_t *decision = json_pack ("{s:s, s:i, s:s, s:s, s:s*, s:I}", "host", refusal->host,
-                                "port", refusal->port, "decision", "refuse",
-                                "reason", reason_of (refusal), "program", program,
-                                "time_ms", (json_int_t) refusal->time_ms);
-  char *text = decision != NULL ? ow_json_dump (decision, NULL) : NULL;
+  tell (user_data, refusal, "refuse", reason_of (refusal));
+}
 
-  json_decref (decision);
-  if (text != NULL)
-    self->decision (text, self->user_data);
-  free (text);
+/* What was let through is counted: of bytes OpenShell's log does not tell. */
+static void
+on_line (OwOpenshellLogs *logs,
+         const char      *line,
+         gpointer         user_data)
+{
+  OwOpenshellWatch *self = user_data;
+  g_autoptr (OwOpenshellRefusal) allowed = ow_openshell_refusal_from_allowed (line);
+  g_autoptr (GError) error = NULL;
+
+  if (self->file != NULL && !ow_ocsf_file_append (self->file, line, &error))
+    say_once (self, error);
+  if (allowed != NULL)
+    tell (self, allowed, "allow", "listed");
 }
 
 OwOpenshellWatch *

@@ -38,7 +38,7 @@ typedef struct {
 struct OwSessionHosts {
   OwSessionTraffic *traffic; /* (owned) */
   GSource    *tell;       /* (owned) (nullable) it is stored then */
-  GHashTable *refused;    /* (owned) set of "HOST:PORT REASON" */
+  GHashTable *decided;    /* (owned) set of "HOST:PORT DECISION REASON" */
   gboolean    full;       /* that no more are listed was said */
   guint       questions;
   gboolean    asked_enough; /* that no more are asked was said */
@@ -52,7 +52,7 @@ ow_session_hosts_new (void)
   OwSessionHosts *hosts = g_new0 (OwSessionHosts, 1);
 
   hosts->traffic = ow_session_traffic_new ();
-  hosts->refused = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  hosts->decided = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   return hosts;
 }
 
@@ -63,7 +63,7 @@ ow_session_hosts_free (OwSessionHosts *hosts)
     return;
   ow_source_clear (&hosts->tell);
   ow_session_traffic_free (hosts->traffic);
-  g_hash_table_unref (hosts->refused);
+  g_hash_table_unref (hosts->decided);
   for (guint i = 0; i < KEPT_CALLS; i++)
     g_free (hosts->calls[i].call);
   g_free (hosts);
@@ -409,23 +409,24 @@ call_at (const OwSessionHosts *hosts,
   return found;
 }
 
-/* TRUE the first time, as long as there is room. */
+/* TRUE the first time, as long as there is room: the traffic counts each. */
 static gboolean
-note_refused (OwSession    *self,
-              const json_t *members)
+note_decision (OwSession    *self,
+               const json_t *members)
 {
   OwSessionHosts *hosts = self->hosts;
-  g_autofree char *key = g_strdup_printf ("%s:%" JSON_INTEGER_FORMAT " %s",
+  g_autofree char *key = g_strdup_printf ("%s:%" JSON_INTEGER_FORMAT " %s %s",
                                           ow_json_get_string (members, "host", ""),
                                           ow_json_get_int (members, "port", 0),
+                                          ow_json_get_string (members, "decision", ""),
                                           ow_json_get_string (members, "reason", ""));
 
-  if (g_hash_table_contains (hosts->refused, key))
+  if (g_hash_table_contains (hosts->decided, key))
     return FALSE;
-  if (g_hash_table_size (hosts->refused) < MAX_REFUSED)
-    return g_hash_table_add (hosts->refused, g_steal_pointer (&key));
+  if (g_hash_table_size (hosts->decided) < MAX_REFUSED)
+    return g_hash_table_add (hosts->decided, g_steal_pointer (&key));
   if (!hosts->full)
-    ow_session_append_notice (self, "Very many hosts were refused in this session. Further ones "
+    ow_session_append_notice (self, "Very many hosts were asked for in this session. Further ones "
                               "are not listed one by one.");
   hosts->full = TRUE;
   return FALSE;
@@ -446,7 +447,7 @@ ow_session_hosts_decided (OwSession  *self,
   refused = g_str_equal (ow_json_get_string (members, "decision", ""), "refuse");
   ow_session_traffic_decided (self->hosts->traffic, members);
   tell_later (self);
-  if (refused && !note_refused (self, members))
+  if (!note_decision (self, members))
     {
       json_decref (members);
       return;

@@ -212,10 +212,10 @@ make_session (OwStore                 *store,
     }
   g_signal_connect (self->sandbox, "lost", G_CALLBACK (on_lost), self);
   g_signal_connect (self->sandbox, "decision", G_CALLBACK (on_decision), self);
+  g_signal_connect (self->sandbox, "traffic", G_CALLBACK (on_traffic), self);
   self->audit = g_object_ref (audit);
   self->events = g_object_ref (events);
   self->consent = ow_consent_new (self->events, options->approve);
-  g_signal_connect (self->sandbox, "traffic", G_CALLBACK (on_traffic), self);
   ow_consent_set_parks (self->consent, options->parks);
   if (options->rules != NULL)
     ow_consent_set_rules (self->consent, options->rules,

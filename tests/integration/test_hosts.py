@@ -4,13 +4,15 @@
 left the machine (REQ-N01 to N03, REQ-E01; hole S14)."""
 
 import json
+import os
+import signal
 import time
+from pathlib import Path
 
 import pytest
 from conftest import wait_until
 from engines import Up, said
 from model_server import ModelServer, calls
-from walls import make_wall
 
 # CONNECT by the shell alone, through the proxy that every program inside is told of. No other program
 # has the connection before the answer is there: OpenShell wants to know whose it is.
@@ -185,3 +187,30 @@ def test_N02_question_names_what_else_would_help(engine, workspace, wall, host, 
         engine.wait_end(session)
     subject = json.loads(question["subject"])
     assert all(word in subject["instead"] for word in words), subject
+
+
+@pytest.mark.parametrize("wall", ["bubblewrap"], indirect=True)
+def test_N01_proxy_that_is_killed_leaves_nothing_open(engine, account, workspace, wall):
+    """Without its list there is no session: it ends and says why, and nothing inside goes on."""
+    with ModelServer([shell(f"{WAIT.format('one')}; touch later"), {"text": "Done."}]) as server:
+        session = engine.detach(server, provider=wall.name)
+        reach(workspace, "one")
+        (run_dir,) = [path.parent for path in Path("/proc").glob("[0-9]*/cmdline")
+                      if is_proxy_of(path, engine.process.pid)]
+        os.kill(int(run_dir.name), signal.SIGKILL)
+        last = engine.wait_end(session)
+        account.write(workspace.folder / "go-one", "")
+    assert last["outcome"] == "failed" and "openworker-proxy" in last["message"]
+    lost = [event for event in engine.events(session) if event["type"] == "wall" and event["state"] == "lost"]
+    assert len(lost) == 1 and "openworker-proxy" in lost[0]["reason"]
+    time.sleep(1)
+    assert not (workspace.folder / "later").exists()
+
+
+def is_proxy_of(cmdline, engine):
+    """Whether the process is openworker-proxy, started by this engine."""
+    try:
+        stat = (cmdline.parent / "stat").read_text()
+        return b"openworker-proxy" in cmdline.read_bytes() and int(stat.rsplit(")", 1)[1].split()[1]) == engine
+    except OSError:
+        return False

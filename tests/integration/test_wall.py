@@ -322,6 +322,20 @@ def test_listed_host_is_reached_through_openshell_and_no_other(account, folder, 
     assert [(one["host"], one["decision"], one["reason"]) for one in decisions if one["host"] == "other.test"] == [
         ("other.test", "refuse", "not_listed")]
     assert {one["level"] for one in decisions} == {"openshell"}
+    # What left the machine: OpenShell counts no bytes, and says which hosts were reached.
+    hosts = traffic(account, openworker)
+    assert hosts["github.com", 443]["connections"] == 1 and hosts["github.com", 443]["up"] is None
+    assert hosts["github.com", 443]["program"].endswith("/curl")
+    assert hosts["other.test", 443]["refused"] == 2 and hosts["other.test", 443]["connections"] == 0
+
+
+def traffic(account, openworker):
+    """What left the machine in the one session that there was, asked for after its end."""
+    (session,) = {json.loads(line)["session"] for line in
+                  account.run([openworker, "sessions", "list", "--json"]).stdout.splitlines()}
+    done = account.run([openworker, "sandbox", "traffic", session, "--json"])
+    assert done.returncode == 0, done.stderr
+    return {(entry["host"], entry["port"]): entry for entry in json.loads(done.stdout)["hosts"]}
 
 
 @pytest.mark.root
@@ -353,3 +367,9 @@ def test_listed_host_is_reached_and_no_other(account, workspace, folder, openwor
     assert any('"github.com"' in line and '"allow"' in line for line in decisions)
     assert any('"other.test"' in line and '"refuse"' in line and '"not_listed"' in line
                for line in decisions)
+    hosts = traffic(account, openworker)
+    reached = hosts["github.com", 443]
+    # A handshake is some kilobytes, and the page a few bytes.
+    assert reached["connections"] == 1 and 200 < reached["up"] < 20000 and 500 < reached["down"] < 50000
+    assert reached["program"].endswith("/curl") and reached["refused"] == 0
+    assert hosts["other.test", 443]["refused"] == 1 and hosts["other.test", 443]["up"] == 0

@@ -50,6 +50,27 @@ test_refusal (void)
     }
 }
 
+static void
+test_allowed (void)
+{
+  static const char * const others[] = {
+    HEAD "SSH:OPEN [INFO] ALLOWED", HEAD "NET:OPEN [INFO] [msg:ssh relay open (channel_id=1)]",
+    DENIED "curl(7) -> host.example:443" RULE, HEAD "NET:OPEN [INFO] ALLOWED curl(7) -> host.example",
+    "NET:OPEN [INFO] ALLOWED curl(7) -> host.example:443 [policy:a engine:opa]", "",
+  };
+  g_autoptr (OwOpenshellRefusal) allowed = ow_openshell_refusal_from_allowed (
+    HEAD "NET:OPEN [INFO] ALLOWED /usr/bin/curl(7) -> host.example:443 [policy:a engine:opa]");
+
+  g_assert_nonnull (allowed);
+  g_assert_cmpstr (allowed->host, ==, "host.example");
+  g_assert_cmpuint (allowed->port, ==, 443);
+  g_assert_cmpstr (allowed->program, ==, "/usr/bin/curl");
+  g_assert_null (ow_openshell_refusal_from_line (
+                   HEAD "NET:OPEN [INFO] ALLOWED /usr/bin/curl(7) -> host.example:443 [policy:a engine:opa]"));
+  for (gsize i = 0; i < G_N_ELEMENTS (others); i++)
+    g_assert_null (ow_openshell_refusal_from_allowed (others[i]));
+}
+
 /* A program may have a line break in its name, which OpenShell prints as one. The host that it was
  * refused is told all the same, whatever the rest of its line pretends to be. */
 static void
@@ -322,6 +343,7 @@ main (int   argc,
       char *argv[])
 {
   g_test_init (&argc, &argv, NULL);
+  g_test_add_func ("/openshell/refusal/N02/allowed", test_allowed);
   g_test_add_func ("/openshell/refusal/plain", test_refusal);
   g_test_add_func ("/openshell/refusal/S14-broken-line", test_S14_broken_line);
   g_test_add_func ("/openshell/refusal/reason", test_refusal_reason);

@@ -30,6 +30,8 @@ typedef struct {
 void ow_openshell_refusal_free (OwOpenshellRefusal *refusal);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (OwOpenshellRefusal, ow_openshell_refusal_free)
 /* NULL when the line is not of a refused host. Pure. */
-OwOpenshellRefusal *ow_openshell_refusal_from_line (const char *line);
+OwOpenshellRefusal *ow_openshell_refusal_from_line    (const char *line);
+/* The same of a host that was let through; it has no reason. */
+OwOpenshellRefusal *ow_openshell_refusal_from_allowed (const char *line);
 
 OwOpenshellLogs *ow_openshell_logs_new (OwOpenshell *openshell, const char *name);
