@@ -26,7 +26,6 @@ NAMES = ["api.github.com", "github.com", "kube.test", "sts.amazonaws.com", "sts.
          "registry.npm.test", "other.test"]
 ADDRESSES = [public_host.ADDRESS, PRIVATE]
 PORTS = [443, 6443]
-COMMIT = "0123456789012345678901234567890123456789"
 
 IDENTITY = f"""<GetCallerIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">
 <GetCallerIdentityResult><Arn>arn:aws:iam::123456789012:user/ana</Arn><UserId>{AWS_KEY}</UserId>
@@ -43,9 +42,11 @@ class Logins(BaseHTTPRequestHandler):
     """Answers by host. Without the login: 401, in what its program takes for that."""
 
     protocol_version = "HTTP/1.1"
+    place = None
 
     def answer(self, status, body, kind="application/json", **headers):
-        text = (json.dumps(body) if isinstance(body, dict) else body).encode()
+        text = json.dumps(body) if isinstance(body, dict) else body
+        text = text.encode() if isinstance(text, str) else text
         self.send_response(status)
         for name, value in {"Content-Type": kind, "Content-Length": len(text), **headers}.items():
             self.send_header(name.replace("_", "-"), str(value))
@@ -55,8 +56,22 @@ class Logins(BaseHTTPRequestHandler):
     def refuse(self, **headers):
         self.answer(401, {"message": "Unauthorized", "kind": "Status", "code": 401}, **headers)
 
+    def serve_git(self, path, body):
+        """git's own program for it, asked as by a web server."""
+        environment = {
+            "PATH": os.environ["PATH"], "GIT_PROJECT_ROOT": str(self.place / "srv"), "GIT_HTTP_EXPORT_ALL": "1",
+            "REQUEST_METHOD": self.command, "PATH_INFO": path, "QUERY_STRING": self.path.partition("?")[2],
+            "CONTENT_TYPE": self.headers.get("Content-Type", ""), "CONTENT_LENGTH": str(len(body)),
+            "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""), "REMOTE_USER": "ana",
+            "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""), "REMOTE_ADDR": "203.0.113.1",
+        }
+        done = subprocess.run(["git", "http-backend"], env=environment, input=body, capture_output=True, check=False)
+        head, _, answer = done.stdout.partition(b"\r\n\r\n")
+        headers = dict(line.split(": ", 1) for line in head.decode().splitlines())
+        self.answer(int(headers.pop("Status", "200").split()[0]), answer, headers.pop("Content-Type", "text/plain"))
+
     def serve(self):
-        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         login, path = self.headers.get("Authorization", ""), self.path.split("?")[0]
         host = self.headers["Host"].rsplit(":", 1)[0] if self.headers["Host"][-1] != "]" else self.headers["Host"]
         if host == "api.github.com":
@@ -67,10 +82,8 @@ class Logins(BaseHTTPRequestHandler):
         elif host == "github.com":
             if login.split(" ")[0] != "Basic" or not base64.b64decode(login[6:]).endswith(f":{GITHUB_TOKEN}".encode()):
                 self.refuse(WWW_Authenticate='Basic realm="GitHub"')
-            elif path == "/ana/repo.git/info/refs":
-                self.answer(200, f"{COMMIT}\trefs/heads/main\n", "text/plain")
             else:
-                self.answer(200 if path.endswith("/HEAD") else 404, "ref: refs/heads/main\n", "text/plain")
+                self.serve_git(path, body)
         elif host.startswith("sts."):
             if f"Credential={AWS_KEY}/" not in login:
                 self.answer(403, "<ErrorResponse><Error><Code>InvalidClientTokenId</Code></Error></ErrorResponse>",
@@ -95,6 +108,7 @@ class Logins(BaseHTTPRequestHandler):
 
 def start(place, address, ports):
     """Serves at @address. Returns the ports, which are drawn where they are 0."""
+    Logins.place = place
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(place / "ca.pem", place / "key.pem")
     found = []
@@ -105,6 +119,10 @@ def start(place, address, ports):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         found.append(server.server_address[1])
     return found
+
+
+def make_repository(place):
+    subprocess.run(["git", "init", "-q", "--bare", "--initial-branch=main", str(place / "srv/ana/repo.git")], check=True)
 
 
 def write_ca(place, uid, gid):

@@ -28,6 +28,7 @@ def inside(account, workspace, openworker, wall):
         pytest.skip("only root can make a network with a public address")
     public_host.make_certificate(workspace.path, login_server.NAMES, login_server.ADDRESSES)
     folder = workspace.folder
+    login_server.make_repository(workspace.path)
     login_server.write_ca(workspace.path, *account.owner(folder / "ca.pem"))
     places = {}
     if wall.is_openshell:
@@ -101,10 +102,15 @@ def prepare(account, workspace, program):
     enable(account, workspace, {"kubectl": "kube", "git": "gh", "npm": npm}.get(program, program))
 
 
+# Pushes to an empty repository and reads it again in another clone.
+PUSH = ("git init -q one && cd one && echo new file >f && git add f && "
+        "git -c user.name=a -c user.email=a@test commit -q -m x && git push -q https://github.com/ana/repo.git HEAD:main && "
+        "git clone -q https://github.com/ana/repo.git ../two && cat ../two/f")
+
 # What each is asked, with the certificate of the server's authority, and what the server answers.
 COMMANDS = {
     "gh": ("SSL_CERT_FILE=ca.pem gh api user", '"login": "ana-test"'),
-    "git": ("GIT_SSL_CAINFO=ca.pem git ls-remote https://github.com/ana/repo.git", login_server.COMMIT),
+    "git": ("GIT_SSL_CAINFO=$PWD/ca.pem sh -c '" + PUSH + "'", "new file\n"),
     "kubectl": ("kubectl get --raw /version", '"minor": "99"'),
     "aws": ("AWS_CA_BUNDLE=ca.pem aws sts get-caller-identity", "arn:aws:iam::123456789012:user/ana"),
     "npm": ("npm_config_cafile=ca.pem npm --no-update-notifier whoami", "ana-test"),
@@ -125,6 +131,8 @@ def check(account, workspace, inside, program):
     assert workspace.left() == []
 
     (workspace.config / "config.toml").unlink()
+    for place in ("one", "two"):
+        shutil.rmtree(workspace.folder / place, ignore_errors=True)
     done = inside(ask(workspace, program))
     assert COMMANDS[program][1] not in done.stdout and "[0]" not in done.stdout, done.stdout + done.stderr
     assert "Shared with this session" not in done.stderr
