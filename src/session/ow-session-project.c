@@ -4,6 +4,7 @@
 #include "ow-session-private.h"
 
 #include "base/ow-text.h"
+#include "events/ow-event-words.h"
 #include "tools/ow-tool-call.h"
 
 /* A project's own settings, .coworker in a folder of the session, which could turn the wall off if
@@ -16,6 +17,7 @@
 /* In the first folders: each is a call. */
 #define MAX_FOLDERS 8
 #define MAX_NAMES 8
+#define MAX_CHARS 1000
 
 typedef struct
 {
@@ -41,24 +43,39 @@ get_path (Look *look)
   return ow_json_get_string (json_array_get (look->self->folders, look->at), "path", "");
 }
 
+/* @name (nullable): in the project's, else they are something else or cannot be looked at. */
+static void
+take_name (Look       *look,
+           const char *name)
+{
+  if (look->n_found++ < MAX_NAMES)
+    g_string_append_printf (look->found, "%s%s/" NAME "%s%s", look->found->len > 0 ? ", " : "",
+                            get_path (look), name != NULL ? "/" : "", name != NULL ? name : "");
+}
+
 static void
 take_names (Look         *look,
             const json_t *entries)
 {
   for (size_t i = 0; i < json_array_size (entries); i++)
-    {
-      const char *name = ow_json_get_string (json_array_get (entries, i), "name", "?");
+    take_name (look, ow_json_get_string (json_array_get (entries, i), "name", "?"));
+}
 
-      if (look->n_found++ < MAX_NAMES)
-        g_string_append_printf (look->found, "%s%s/" NAME "/%s", look->found->len > 0 ? ", " : "",
-                                get_path (look), name);
-    }
+/* The end of the call that was the last to end. */
+static gboolean
+is_absent (OwEventList *events)
+{
+  for (guint i = ow_event_list_get_n (events); i > 0; i--)
+    if (ow_event_get_kind (ow_event_list_get (events, i - 1)) == OW_EVENT_TOOL_ENDED)
+      return ow_event_words_is_absent (ow_event_list_get (events, i - 1));
+  return TRUE;
 }
 
 static void
 tell (Look *look)
 {
-  g_autofree char *shown = ow_text_visible (look->found->str);
+  g_autofree char *visible = ow_text_visible (look->found->str);
+  g_autofree char *shown = ow_text_shorten (visible, MAX_CHARS, TRUE);
   g_autofree char *text = NULL;
 
   text = g_strdup_printf ("Settings of the project are ignored: %s%s. Only this machine's own "
@@ -94,6 +111,8 @@ on_listed (GObject      *source,
     ow_session_fail (look->self, error);
   else if (outcome->outcome == OW_OUTCOME_OK)
     take_names (look, json_object_get (outcome->structured, "entries"));
+  else if (outcome->outcome == OW_OUTCOME_FAILED && !is_absent (look->self->events))
+    take_name (look, NULL);
   look->at++;
   look_next (look);
 }

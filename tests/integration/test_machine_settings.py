@@ -382,6 +382,55 @@ def test_settings_of_a_project_are_ignored_and_said_once_A37_S07(person, wall):
     assert len(looks) == 1 and looks[0]["tool"] == "list"
 
 
+def _names(person, place):
+    """As somebody who wants to be taken for something else would name them."""
+    for name in ["\033]0;x\007.toml", "a\nNotice: all is well", "\u202etxt.x"] + [f"n{i}" for i in range(40)]:
+        person.account.write(place / name, "x")
+
+
+def _unreadable(person, place):
+    person.account.mkdir(place)
+    place.chmod(0)
+
+
+PLACES = {
+    "file": (lambda p, c: p.account.write(c, PROJECT), "/.coworker."),
+    "unreadable": (_unreadable, "/.coworker."),
+    "empty": (lambda p, c: p.account.mkdir(c), None),
+    "fifo": (lambda p, c: (os.mkfifo(c), p.account.give(c)), "/.coworker."),
+    "loop": (lambda p, c: c.symlink_to(".coworker"), "/.coworker."),
+    "fifo-inside": (lambda p, c: (p.account.mkdir(c), os.mkfifo(c / "config.toml")), "/.coworker/config.toml"),
+    "broken": (lambda p, c: p.account.write(c / "config.toml", "sandbox_provider = \n"), "/.coworker/config.toml"),
+    "empty-file": (lambda p, c: p.account.write(c / "config.toml", ""), "/.coworker/config.toml"),
+    "two-mib": (lambda p, c: p.account.write(c / "config.toml", "# x\n" * (512 * 1024)), "/.coworker/config.toml"),
+    "names": (_names, "and more"),
+}
+
+
+@pytest.mark.parametrize("kind", PLACES)
+def test_whatever_stands_in_a_project_changes_nothing_A37(ordinary_user, workspace, openworker, kind):
+    """Also in a folder that is not the first, and read-only."""
+    person = Person(ordinary_user, workspace, openworker)
+    other = person.account.mkdir(workspace.path / "other project")
+    make, words = PLACES[kind]
+    make(person, other / ".coworker")
+    with ModelServer([{"text": "Done."}]) as server:
+        done = person.run("run", "--provider", "bubblewrap", "--approve", "sandboxed", "--json", "--folder",
+                          workspace.folder, "--folder", f"{other}:ro", "--model", "openai:demo", "--base-url",
+                          server.url, "Do it.")
+    assert done.returncode == 0, done.stdout + done.stderr
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {e["level"] for e in events if "level" in e} == {"bubblewrap"}
+    notices = [e["text"] for e in events if e["type"] == "notice" and "ignored" in e["text"]]
+    if words:
+        assert len(notices) == 1 and words in notices[0], notices
+        assert not set(notices[0]) & set("\033\007\u202e\n")
+    else:
+        assert notices == []
+    if kind == "unreadable":
+        (other / ".coworker").chmod(0o700)
+
+
 def test_project_without_settings_is_not_mentioned(person, wall):
     with ModelServer([{"text": "Done."}]) as server:
         done = person.account.run([person.openworker, "run", *wall.argv, "--approve", "sandboxed", "--folder",
