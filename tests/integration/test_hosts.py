@@ -214,3 +214,20 @@ def is_proxy_of(cmdline, engine):
         return b"openworker-proxy" in cmdline.read_bytes() and int(stat.rsplit(")", 1)[1].split()[1]) == engine
     except OSError:
         return False
+
+
+def test_S14_allow_brings_that_host_and_no_other(engine, account, workspace, wall):
+    """The list that is in force afterwards is the old one and that host at that port: nothing near it
+    is let through, and what was let through still is."""
+    host, listed = "wanted.example:443", "github.com:443"
+    near = ["wanted.example:80", "a.wanted.example:443", "github.com:80", "example:443", "xwanted.example:443"]
+    asks = "; ".join(ASK.format(name) for name in [host, listed, *near])
+    with ModelServer([shell(f"{WAIT.format('one')}; {asks}"), {"text": "Done."}]) as server:
+        session = engine.detach(server, provider=wall.name)
+        reach(workspace, "one")
+        engine.lines("sandbox", "allow", session, host)
+        account.write(workspace.folder / "go-one", "")
+        engine.wait_end(session, 60)
+    refused = {f"{event['host']}:{event['port']}" for event in decisions(engine, session)
+               if event["decision"] == "refuse" and event["reason"] == "not_listed"}
+    assert refused == set(near)
