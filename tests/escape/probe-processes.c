@@ -177,6 +177,53 @@ trace (void)
   return has_token (data, sizeof data) ? OPEN : HELD;
 }
 
+/* @pid's parent, and its own name in @name. */
+static pid_t
+parent_of (pid_t pid,
+           char  name[32])
+{
+  char path[64], text[512] = "", *end;
+  int fd, parent = 0;
+
+  name[0] = '\0';
+  snprintf (path, sizeof path, "/proc/%d/stat", pid);
+  fd = open (path, O_RDONLY | O_CLOEXEC);
+  if (fd >= 0 && read (fd, text, sizeof text - 1) > 0 && (end = strrchr (text, ')')) != NULL)
+    {
+      sscanf (end, ") %*c %d", &parent);
+      *end = '\0';
+      snprintf (name, 32, "%.31s", strchr (text, '(') + 1);
+    }
+  if (fd >= 0)
+    close (fd);
+  return parent;
+}
+
+/* Those above it, which hold the wall up inside; a shell that only started it does not. A trace of
+ * this kind stops nothing, and ends with this child. */
+static Verdict
+above (void)
+{
+  char name[32];
+  pid_t pid = getppid (), next;
+  int seen = 0;
+
+  for (pid = parent_of (pid, name); pid > 0; pid = next)
+    {
+      next = parent_of (pid, name);
+      if (strcmp (name, "sh") == 0 || strcmp (name, "bash") == 0 || strcmp (name, "dash") == 0)
+        continue;
+      seen++;
+      if (ptrace (PTRACE_SEIZE, pid, NULL, NULL) == 0)
+        {
+          say ("%s was traced", name);
+          return OPEN;
+        }
+    }
+  say ("none of %d above it could be traced", seen);
+  return HELD;
+}
+
 static Verdict
 descriptor_of (void)
 {
@@ -431,6 +478,7 @@ const Probe process_probes[] = {
   { "memory", memory },
   { "memory-call", memory_by_call },
   { "trace", trace },
+  { "above", above },
   { "descriptor", descriptor_of },
   { "signal", signal_sent },
   { "limits", limits_of },

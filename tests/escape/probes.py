@@ -70,6 +70,7 @@ GROUPS = {
         Row("memory", "`/proc/PID/mem` is read"),
         Row("memory-call", "the same by `process_vm_readv`"),
         Row("trace", "a process is traced"),
+        Row("above", "a process above it, which holds the wall up inside, is traced", root=True),
         Row("descriptor", "a descriptor of a process is taken (`pidfd_getfd`)"),
         Row("signal", "a process gets a signal"),
         Row("limits", "limits of a process are changed"),
