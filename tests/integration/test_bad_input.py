@@ -329,6 +329,24 @@ def test_project_file_cannot_change_the_wall(ordinary_user, workspace, openworke
     check(done, 69, "Nothing is set")
 
 
+def test_S07_environment_cannot_change_the_wall(ordinary_user, workspace, openworker, wall):
+    """A set wall stays, whatever a shell's or a project's environment has."""
+    ordinary_user.write(workspace.config / "config.toml", f'sandbox_provider = "{wall.name}"\n', 0o600)
+    names = ("OPENWORKER_PROVIDER", "OPENWORKER_SANDBOX", "OPENWORKER_SANDBOX_PROVIDER", "SANDBOX_PROVIDER",
+             "OPENWORKER_LEVEL", "COWORKER_SANDBOX", "SANDBOX")
+    hostile = dict.fromkeys(names, "direct") | {
+        "OPENWORKER_NO_SANDBOX": "1", "OPENWORKER_UNSAFE": "1", "NO_SANDBOX": "1", "BWRAP": "/bin/true",
+        "LD_PRELOAD": "/nonexistent.so", "BASH_ENV": f"{workspace.folder}/env", "ENV": f"{workspace.folder}/env"}
+    ordinary_user.write(workspace.folder / "env", "echo from-the-environment\n")
+    done = ordinary_user.run([openworker, "sandbox", "exec", "--folder", workspace.folder, "--", "sh", "-c",
+                              "cat /proc/1/comm; ls /root /home 2>&1 | wc -l; env"], env=hostile)
+    first = {"bubblewrap": "bwrap", "openshell": "openshell-sandb"}[wall.name]
+    assert done.returncode == 0 and done.stdout.startswith(first + "\n"), done.stdout + done.stderr
+    assert "from-the-environment" not in done.stdout
+    assert not [line for line in done.stdout.splitlines() if line.split("=")[0] in
+                {*hostile} - {"OPENWORKER_SANDBOX"}], done.stdout
+
+
 def shell_in(account, argv, script, unshare, as_caller=False):
     """Runs @argv in namespaces of its own after @script made them what they should be."""
     words = argv if as_caller else account.argv(argv)
@@ -348,6 +366,29 @@ def test_no_usable_bubblewrap(ordinary_user, workspace, openworker, script, word
     done = shell_in(ordinary_user, [openworker, "sandbox", "exec", "--provider", "bubblewrap", "--folder",
                                     workspace.folder, "--", "true"], script, unshare=["--mount"])
     check(done, 69, "Sessions on this machine are refused", words)
+
+
+APPARMOR = """mount -t tmpfs none /mnt && mkdir /mnt/kernel
+echo 1 >/mnt/kernel/apparmor_restrict_unprivileged_userns && mount --bind /mnt/kernel /proc/sys/kernel
+printf '#!/bin/sh\\n[ $(id -u) = 0 ] && exit 0\\necho "bwrap: %s" >&2\\nexit 1\\n' "$FAULT" >/mnt/bwrap
+chmod 755 /mnt /mnt/bwrap
+mount --bind /mnt/bwrap /usr/bin/bwrap"""
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("fault", ["setting up uid map: Permission denied",
+                                   "loopback: Failed RTM_NEWADDR: Operation not permitted"])
+@pytest.mark.parametrize("by_root", [False, True], ids=["ordinary", "by-root"])
+def test_S25_apparmor_is_named_with_the_one_command_for_it(ordinary_user, workspace, openworker, fault, by_root):
+    """Ubuntu's restriction, as bwrap and the kernel's setting show it. It does not bind root, but root that
+    starts a session for the account of the folders becomes that account, and meets it then."""
+    done = shell_in(ordinary_user, [openworker, "sandbox", "exec", "--provider", "bubblewrap", "--folder",
+                                    workspace.folder, "--", "touch", workspace.folder / "made"],
+                    f"FAULT='{fault}'\n{APPARMOR}", unshare=["--mount"], as_caller=by_root)
+    check(done, 69, "Sessions on this machine are refused", "AppArmor", "/usr/bin/bwrap has none",
+          "apparmor_parser -r /etc/apparmor.d/openworker-bwrap")
+    assert done.stderr.count("Run: ") == 1 and "sysctl" not in done.stderr
+    assert not (workspace.folder / "made").exists()
 
 
 @pytest.mark.root

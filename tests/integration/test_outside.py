@@ -3,6 +3,7 @@
 """The program itself opens no file in a session's folder and runs nothing there, whatever the
 agent's tools do inside (REQ-W03, hole S06): seen in the system calls of the program outside."""
 
+import json
 import os
 import re
 
@@ -76,6 +77,36 @@ def test_S06_program_opens_nothing_in_the_folder(account, workspace, folder, ope
     assert any("config.toml" in rest for _, rest in calls)
     assert any(PROOF.search(rest) for _, rest in calls)
     assert inside(calls, folder) == []
+
+
+TASKS = """{"version": "2.0.0", "tasks": [{"label": "x", "type": "shell", "command": "id"}]}"""
+
+
+def test_S06_nor_do_the_other_commands(account, workspace, folder, openworker, wall):
+    """What looks at a session's folders, or at what is in them, asks the runner too (S06, S08, A37)."""
+    account.write(folder / ".coworker/config.toml", 'sandbox_provider = "direct"\n')
+    account.write(folder / ".env", "OPENWORKER_PROVIDER=direct\n")
+    (folder / "out").symlink_to("/etc/passwd")
+    recording = replay(
+        account, workspace,
+        [("write", {"path": ".git/hooks/post-merge", "content": "#!/bin/sh\n"}, "."),
+         ("write", {"path": ".vscode/tasks.json", "content": TASKS}, "."),
+         ("edit", {"path": "f", "old_text": "two", "new_text": "2"}, "2")],
+        [shell("git init -q nested; git config core.fsmonitor ./f; echo x > .envrc; true")])
+    commands = [["run", *wall.argv, "--approve", "sandboxed", "--folder", folder, "--model", f"replay:{recording}",
+                 "Do it."]]
+    done, calls = traced(account, workspace, [openworker, *commands[0]])
+    assert done.returncode == 0, done.stderr
+    assert inside(calls, folder) == []
+    listed = account.run([openworker, "sessions", "list", "--json"]).stdout.splitlines()
+    session = json.loads(listed[0])["session"]
+    for words in (["sessions", "changes", session], ["sessions", "show", session],
+                  ["sandbox", "explain", *wall.argv, "--folder", folder, folder / "f", folder / "out", folder / "no"],
+                  ["sandbox", "exec", *wall.argv, "--folder", folder, "--", "cat", "f", ".env"],
+                  ["sessions", "undo", session, "--yes"]):
+        done, calls = traced(account, workspace, [openworker, *words])
+        assert calls and inside(calls, folder) == [], words
+        assert done.returncode in (0, 1), done.stderr
 
 
 @pytest.mark.parametrize("argv", [
