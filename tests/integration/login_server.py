@@ -122,7 +122,8 @@ def start(place, address, ports):
 
 
 def make_repository(place):
-    subprocess.run(["git", "init", "-q", "--bare", "--initial-branch=main", str(place / "srv/ana/repo.git")], check=True)
+    subprocess.run(["git", "init", "-q", "--bare", "--initial-branch=main",
+                    str(place / "srv/ana/repo.git")], check=True)
 
 
 def write_ca(place, uid, gid):

@@ -103,9 +103,10 @@ def prepare(account, workspace, program):
 
 
 # Pushes to an empty repository and reads it again in another clone.
+REPOSITORY = "https://github.com/ana/repo.git"
 PUSH = ("git init -q one && cd one && echo new file >f && git add f && "
-        "git -c user.name=a -c user.email=a@test commit -q -m x && git push -q https://github.com/ana/repo.git HEAD:main && "
-        "git clone -q https://github.com/ana/repo.git ../two && cat ../two/f")
+        "git -c user.name=a -c user.email=a@test commit -q -m x && "
+        f"git push -q {REPOSITORY} HEAD:main && git clone -q {REPOSITORY} ../two && cat ../two/f")
 
 # What each is asked, with the certificate of the server's authority, and what the server answers.
 COMMANDS = {
