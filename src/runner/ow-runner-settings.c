@@ -311,6 +311,85 @@ is_there (const OwRunnerSettings *settings,
   return false;
 }
 
+/* What is at @below itself. @link (owned, malloc) (nullable): what it holds where it is a link. */
+static bool
+look_at_path (const Walk  *self,
+              size_t       root,
+              const char  *below,
+              struct stat *status,
+              char       **link)
+{
+  int fd = ow_runner_descent_open (self->roots->fds[root], below,
+                                   O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  char text[OW_RUNNER_PATH_MAX];
+  ssize_t got;
+  bool found = fd >= 0 && fstat (fd, status) == 0;
+
+  *link = NULL;
+  if (found && S_ISLNK (status->st_mode))
+    {
+      got = readlinkat (fd, "", text, sizeof text);
+      *link = ow_runner_buffer_copy (text, got > 0 ? (size_t) got : 0);
+    }
+  if (fd >= 0)
+    close (fd);
+  return found;
+}
+
+/* Takes @content and gives what of it counts; NULL: nothing of the file does. */
+static char *
+choose_content (const char         *below,
+                OwRunnerSettingKind kind,
+                char               *content,
+                size_t             *length)
+{
+  const char *slash = strrchr (below, '/');
+  const char *name = slash == NULL ? below : slash + 1;
+  char *scripts;
+
+  if (content == NULL || kind != OW_RUNNER_SETTING_PACKAGE ||
+      (strcasecmp (name, "package.json") != 0 && strcasecmp (name, "composer.json") != 0))
+    return content;
+  scripts = ow_runner_setting_scripts (content, *length);
+  free (content);
+  *length = scripts == NULL ? 0 : strlen (scripts);
+  return scripts;
+}
+
+/* A link counts with what it holds, wherever that leads. */
+static void
+set_hash (OwRunnerSetting *setting,
+          const char      *content,
+          size_t           length,
+          const char      *link)
+{
+  size_t more = link == NULL ? 0 : strlen (link) + 1;
+  char *both;
+
+  if (link == NULL && content == NULL)
+    return;
+  both = ow_runner_buffer_alloc (length + more + 1);
+  if (content != NULL)
+    memcpy (both, content, length);
+  if (link != NULL)
+    memcpy (both + length, link, more);
+  ow_runner_keep_hash (both, length + more, setting->hash);
+  free (both);
+}
+
+static bool
+is_known (Walk               *self,
+          size_t              root,
+          const char         *below,
+          OwRunnerSettingKind kind)
+{
+  char *path = absolute (self, root, below);
+  bool known = is_there (self->settings, path, kind);
+
+  free (path);
+  return known;
+}
+
 static void
 found_path (Walk               *self,
             size_t              root,
@@ -324,48 +403,26 @@ found_path (Walk               *self,
   OwRunnerSetting *setting;
   size_t length = 0;
   char *content;
-  char *scripts = NULL;
-  const char *name = strrchr (below, '/');
-  int fd;
+  char *link;
+  bool read;
 
   /* Only what a configuration leads to can be met twice. */
-  if (depth > 0)
-    {
-      char *path = absolute (self, root, below);
-      bool known = is_there (self->settings, path, kind);
-
-      free (path);
-      if (known)
-        return;
-    }
-  fd = ow_runner_descent_open (self->roots->fds[root], below,
-                               O_PATH | O_NOFOLLOW | O_CLOEXEC);
-  if (fd < 0 || fstat (fd, &status) < 0)
-    {
-      if (fd >= 0)
-        close (fd);
-      return;
-    }
-  close (fd);
+  if ((depth > 0 && is_known (self, root, below, kind)) ||
+      !look_at_path (self, root, below, &status, &link))
+    return;
   content = read_content (self, root, below, &length, &target);
-  name = name == NULL ? below : name + 1;
-  if (content != NULL && kind == OW_RUNNER_SETTING_PACKAGE &&
-      (strcasecmp (name, "package.json") == 0 || strcasecmp (name, "composer.json") == 0))
+  read = content != NULL;
+  content = choose_content (below, kind, content, &length);
+  if (content != NULL || !read)
     {
-      scripts = ow_runner_setting_scripts (content, length);
-      free (content);
-      content = scripts;
-      if (content == NULL)
-        return;
-      length = strlen (content);
-    }
-  setting = add (self, root, below, kind, &status);
-  if (content != NULL)
-    {
-      ow_runner_keep_hash (content, length, setting->hash);
-      setting->executable = (target.st_mode & 0111) != 0;
-      if (nanoseconds (target.st_ctim) > setting->ctime)
-        setting->ctime = nanoseconds (target.st_ctim);
+      setting = add (self, root, below, kind, &status);
+      set_hash (setting, content, length, link);
+      if (content != NULL)
+        {
+          setting->executable = (target.st_mode & 0111) != 0;
+          if (nanoseconds (target.st_ctim) > setting->ctime)
+            setting->ctime = nanoseconds (target.st_ctim);
+        }
     }
   if (content != NULL && kind == OW_RUNNER_SETTING_GIT_CONFIG && git != NULL)
     {
@@ -374,6 +431,7 @@ found_path (Walk               *self,
       ow_runner_setting_git_paths (content, length, on_git_path, &leads);
     }
   free (content);
+  free (link);
 }
 
 static void

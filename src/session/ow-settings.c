@@ -44,8 +44,9 @@ find_why (const char *kind)
 
 typedef struct {
   gint64   begin;   /* of the run that is read, µs */
+  guint    run;     /* its number, from 1 */
   gint64   first;   /* begin of the oldest run that was not looked at since it changed something */
-  gboolean review;  /* the run is only a look */
+  guint    changed; /* its number; 0: there is none */
   gboolean remade;  /* other folders since the run began */
 } Reader;
 
@@ -60,7 +61,7 @@ take_event (Reader        *reader,
     case OW_EVENT_SESSION_STARTED:
     case OW_EVENT_SESSION_RESUMED:
       reader->begin = ow_event_get_time (event);
-      reader->review = ow_event_get_string (event, "purpose") != NULL;
+      reader->run++;
       reader->remade = FALSE;
       break;
     case OW_EVENT_FOLDERS_CHANGED:
@@ -68,29 +69,33 @@ take_event (Reader        *reader,
       break;
     case OW_EVENT_TOOL_STARTED:
       def = ow_tool_def_lookup (ow_event_get_string (event, "tool"));
-      if ((def == NULL || !def->read_only) && reader->first == 0)
-        reader->first = reader->begin;
+      if ((def != NULL && def->read_only) || reader->changed != 0)
+        break;
+      reader->first = reader->begin;
+      reader->changed = reader->run;
       break;
     case OW_EVENT_TOOL_ENDED:
       if (strcmp (ow_event_get_string (event, "tool"), TOOL) == 0 &&
           g_strcmp0 (ow_event_get_string (event, "outcome"), "ok") == 0)
-        reader->first = 0;
+        reader->changed = 0;
       break;
     default:
       break;
     }
 }
 
-OwSettingsDue
-ow_settings_get_due (OwEventList *events)
+/* @later: whatever the last run was, it has ended. */
+static OwSettingsDue
+read_due (OwEventList *events,
+          gboolean     later)
 {
   Reader reader = { 0 };
   OwSettingsDue due = { 0 };
 
   for (guint i = 0; i < ow_event_list_get_n (events); i++)
     take_event (&reader, ow_event_list_get (events, i));
-  due.due = reader.first != 0;
-  due.late = due.due && reader.first != reader.begin;
+  due.due = reader.changed != 0;
+  due.late = due.due && (later || reader.changed != reader.run);
   /* The sandbox that is asked is younger than what it is asked about. */
   if (due.late || (due.due && reader.remade))
     due.since = MAX (reader.first * 1000 - STAMP_NS, 1);
@@ -98,17 +103,15 @@ ow_settings_get_due (OwEventList *events)
 }
 
 OwSettingsDue
+ow_settings_get_due (OwEventList *events)
+{
+  return read_due (events, FALSE);
+}
+
+OwSettingsDue
 ow_settings_get_due_later (OwEventList *events)
 {
-  Reader reader = { 0 };
-  OwSettingsDue due = { 0 };
-
-  for (guint i = 0; i < ow_event_list_get_n (events); i++)
-    take_event (&reader, ow_event_list_get (events, i));
-  due.due = due.late = reader.first != 0;
-  if (due.due)
-    due.since = MAX (reader.first * 1000 - STAMP_NS, 1);
-  return due;
+  return read_due (events, TRUE);
 }
 
 json_t *

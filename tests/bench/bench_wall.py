@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1] / part) for part in ("integration", "escape")]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
 
 from accounts import make_account           # noqa: E402
 from bench_skeleton import session          # noqa: E402
@@ -62,10 +62,10 @@ def starts(account, programs):
     values = {name: [] for name in argvs}
     for number in range(ROUNDS + 1):
         for name, argv in argvs.items():
-            env = {**account.env(), "DOCKER_HOST": os.environ.get("DOCKER_HOST", "")}
             begun = time.monotonic()
-            subprocess.run([*map(str, argv), "true"], env={key: value for key, value in env.items() if value},
-                           cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=120)
+            subprocess.run([*map(str, argv), "true"], env=account.env(DOCKER_HOST=os.environ.get("DOCKER_HOST")),
+                           cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=True,
+                           timeout=120)
             if number > 0:
                 values[name].append((time.monotonic() - begun) * 1000)
     return {name: statistics.median(values[name]) if name in values else None
@@ -129,7 +129,8 @@ def measure(build):
         account.extra_env["OPENWORKER_LIBEXEC"] = str(build / "libexec")
         programs = build / "src/cli"
         try:
-            figures.update(part(account, programs) if part else in_process(build, top, account.env()))
+            figures.update(part(account, programs) if part
+                           else in_process(build, top, account.env()))
         finally:
             for process in account.started:
                 if process.poll() is None:

@@ -5,9 +5,13 @@ wrote it, found behind the wall, and shown as data."""
 
 import json
 import os
+import signal
+import time
 
 import pytest
-from model_server import ModelServer
+from engine_client import EngineClient
+from engines import Up, wait_begun
+from model_server import ModelServer, calls
 from test_undo import Made, edit, shell, write
 
 
@@ -140,6 +144,55 @@ def test_S08_link_and_where_it_leads(made):
     made.account.run(["ln", "-s", "../../scripts/hook", made.folder / ".git/hooks/pre-commit"])
     made.turns([edit("scripts/hook", "exit 0", "exit 1")])
     assert told(made) == {".git/hooks/pre-commit": ("git-hook", "changed")}
+
+
+def test_S08_killed_session_is_told_at_the_next_look(account, workspace, openworker, wall):
+    """What it made is found by a sandbox that is younger, also under the name of something older."""
+    fill(account, workspace.folder)
+    time.sleep(0.05)
+    with ModelServer([calls(write(".envrc", "run\n"), shell("echo x > .git/hooks/pre-push; touch begun; sleep 100"))
+                      ]) as server:
+        up = Up(account, openworker)
+        session = up.detach(server, provider=wall.name)
+        wait_begun(workspace)
+        up.stop(signal.SIGKILL)
+        made = Made(account, openworker, wall, server)
+        made.id = session
+        looked = made.changes()
+        expected = {".envrc": "environment", ".git/hooks/pre-push": "git-hook"}
+        named = found(looked, workspace.folder)
+        assert {name: kind for name, (kind, _) in named.items()} == expected
+        assert [event.get("late") for event in made.events("executable-settings")] == [True]
+        assert found(made.changes(), workspace.folder) == named
+        assert len(made.events("executable-settings")) == 1 and made.state() == "interrupted"
+
+
+def test_S08_folders_that_change_meanwhile(account, workspace, openworker, wall):
+    """The sandbox that is there at the end is younger than what was made before it, and an added
+    folder counts from then on."""
+    other = account.mkdir(workspace.path / "other")
+    account.write(other / ".envrc", "old\n")
+    time.sleep(0.05)
+    with ModelServer([calls(write(".envrc", "one\n")), {"text": "Done."},
+                      calls(write(f"{other}/.mise.toml", "x = 1\n")), {"text": "Done."}]) as server:
+        up = Up(account, openworker)
+        made = Made(account, openworker, wall, server)
+        with EngineClient(account) as client:
+            client.command("face.watch", {"answers": False})
+            made.id = client.command("session.start", {
+                "folders": [str(workspace.folder)], "task": "Do it.", "model": "openai:demo",
+                "base_url": server.url, "keep": True, "provider": wall.name,
+                "approve": "sandboxed"})["session"]
+            client.wait_event(lambda event: event["type"] == "turn-ended")
+            client.events.clear()
+            client.command("session.folders", {"session": made.id, "add": [str(other)]}, seconds=30)
+            client.command("session.say", {"session": made.id, "text": "Go on."})
+            client.wait_event(lambda event: event["type"] == "turn-ended")
+            client.command("session.end", {"session": made.id})
+            client.wait_event(lambda event: event["type"] == "session-ended")
+        assert told(made) == {".envrc": ("environment", "changed"),
+                              "../other/.mise.toml": ("environment", "created")}
+        up.stop()
 
 
 def test_S08_session_without_changes_has_no_look(made):
