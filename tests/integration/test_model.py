@@ -114,7 +114,7 @@ def test_P08_cut_anywhere_runs_nothing(run, ordinary_user, workspace, openworker
             assert (message["finish"], message["tool_calls"]) == ("cut", []) and message["cut"], at
             assert message["text"] == "I touch two files."
             asked = [event for event in events_of(done) if event["type"] == "tool-asked"]
-            assert {event.get("purpose") for event in asked} <= {"instructions"}, at
+            assert {event.get("purpose") for event in asked} <= {"instructions", "project"}, at
             on = ordinary_user.run([openworker, "attach", message["session"], "--say", "Go on.", "--json"], timeout=60)
             assert on.returncode == 0 and "I go on." in on.stdout, on.stdout + on.stderr
             assert server.faults == []
