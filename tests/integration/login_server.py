@@ -11,6 +11,7 @@ runs the command given:
 import base64
 import json
 import os
+import socket
 import ssl
 import subprocess
 import sys
@@ -21,10 +22,10 @@ from pathlib import Path
 import public_host
 
 GITHUB_TOKEN, KUBE_TOKEN, NPM_TOKEN, AWS_KEY = "gho_test", "kube-test", "npm-test", "AKIATESTTESTTESTTEST"
-PRIVATE = "10.99.0.10"
+PRIVATE, SIX = "10.99.0.10", "2001:db8::10"
 NAMES = ["api.github.com", "github.com", "kube.test", "sts.amazonaws.com", "sts.eu-central-1.amazonaws.com",
          "registry.npm.test", "other.test"]
-ADDRESSES = [public_host.ADDRESS, PRIVATE]
+ADDRESSES = [public_host.ADDRESS, PRIVATE, SIX]
 PORTS = [443, 6443]
 
 IDENTITY = f"""<GetCallerIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">
@@ -106,6 +107,10 @@ class Logins(BaseHTTPRequestHandler):
         pass
 
 
+class SixServer(ThreadingHTTPServer):
+    address_family = socket.AF_INET6
+
+
 def start(place, address, ports):
     """Serves at @address. Returns the ports, which are drawn where they are 0."""
     Logins.place = place
@@ -113,7 +118,7 @@ def start(place, address, ports):
     context.load_cert_chain(place / "ca.pem", place / "key.pem")
     found = []
     for port in ports:
-        server = ThreadingHTTPServer((address, port), Logins)
+        server = (SixServer if ":" in address else ThreadingHTTPServer)((address, port), Logins)
         server.daemon_threads = True
         server.socket = context.wrap_socket(server.socket, server_side=True)
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -135,7 +140,7 @@ def write_ca(place, uid, gid):
 
 def main():
     place = Path(sys.argv[1])
-    public_host.make_network(place, NAMES, [PRIVATE])
+    public_host.make_network(place, NAMES, [PRIVATE, SIX])
     for address in ADDRESSES:
         start(place, address, PORTS)
     return subprocess.run(sys.argv[5:], check=False, stdin=subprocess.DEVNULL).returncode

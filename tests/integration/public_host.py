@@ -48,7 +48,9 @@ def make_network(place, names=NAMES, more=()):
     # Root of a container may not set interfaces up, but root of a user namespace of its own
     # may: such a one makes the network, and this program moves into it.
     # One end of a pair that leads nowhere: not every kernel has dummy interfaces.
-    addresses = " && ".join(f"ip addr add {address}/24 dev public0" for address in (ADDRESS, *more))
+    addresses = " && ".join(
+        f"ip addr add {address}/64 dev public0 nodad" if ":" in address else
+        f"ip addr add {address}/24 dev public0" for address in (ADDRESS, *more))
     script = ("ip link set lo up && ip link add public0 type veth peer name public1 && "
               f"{addresses} && ip link set public0 up && "
               "echo ready && cat")
