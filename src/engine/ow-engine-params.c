@@ -33,6 +33,7 @@ static const struct
   { "interactive", JSON_TRUE, "true or false" },
   { "keep", JSON_TRUE, "true or false" },
   { "key", JSON_STRING, "a text" },
+  { "last", JSON_TRUE, "true or false" },
   { "lines", JSON_INTEGER, "a number" },
   { "machine", JSON_TRUE, "true or false" },
   { "model", JSON_STRING, "a text" },

@@ -232,6 +232,11 @@ void         ow_engine_explain_run            (OwLocalEngine       *self,
                                                const json_t        *params,
                                                GTask               *task);
 
+/* ow-engine-prove.c */
+void         ow_engine_prove_run              (OwLocalEngine       *self,
+                                               const json_t        *params,
+                                               GTask               *task);
+
 /* ow-engine-programs.c */
 void         ow_engine_programs_run           (OwLocalEngine       *self,
                                                const json_t        *params,

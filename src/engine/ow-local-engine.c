@@ -14,7 +14,6 @@
 #include "ow-engine-params-private.h"
 #include "ow-engine-records-private.h"
 #include "sandbox/ow-network-profile.h"
-#include "sandbox/ow-prove.h"
 #include "sandbox/ow-reaper.h"
 #include "sandbox/ow-registry.h"
 
@@ -311,59 +310,6 @@ engine_status (OwLocalEngine *self,
   ow_engine_return_json (task, result);
 }
 
-static void
-prove_done (GObject      *source,
-            GAsyncResult *result,
-            gpointer      user_data)
-{
-  g_autoptr (GTask) task = user_data;
-  g_autoptr (GError) error = NULL;
-  json_t *claims = ow_prove_run_finish (result, &error);
-  gboolean all = json_array_size (claims) > 0;
-
-  if (claims == NULL)
-    {
-      g_task_return_error (task, g_steal_pointer (&error));
-      return;
-    }
-  for (size_t i = 0; i < json_array_size (claims); i++)
-    all = all && ow_json_get_bool (json_array_get (claims, i), "held", FALSE);
-  ow_engine_return_json (task, json_pack ("{s:b, s:o}", "held", all, "claims", claims));
-}
-
-static void
-sandbox_prove (OwLocalEngine *self,
-               const json_t  *params,
-               GTask         *task)
-{
-  g_autoptr (GError) error = NULL;
-  g_autoptr (OwConfig) config = ow_local_engine_load_config (&error);
-  g_autoptr (OwSandboxProvider) provider = NULL;
-  g_autoptr (GPtrArray) hosts = NULL;
-  OwProviderKind kind = OW_PROVIDER_UNSET;
-
-  if (config != NULL && ow_engine_params_read_provider (params, &kind, &error))
-    {
-      if (kind == OW_PROVIDER_UNSET)
-        kind = ow_local_engine_find_provider (self, config);
-      if (kind == OW_PROVIDER_UNSET)
-        ow_error_set (&error, OW_ERROR_REFUSED, "There is no wall to prove",
-                      "nothing is set that says how commands should run on this machine",
-                      "Give --provider bubblewrap, or set sandbox_provider in config.toml.");
-      else
-        provider = ow_sandbox_provider_for_kind (kind, &error);
-    }
-  if (provider == NULL)
-    {
-      g_task_return_error (task, g_steal_pointer (&error));
-      return;
-    }
-  hosts = ow_network_profile_hosts (ow_config_get_profile (config),
-                                    ow_config_get_extra_hosts (config));
-  ow_prove_run_async (provider, hosts, g_task_get_cancellable (task),
-                      prove_done, g_object_ref (task));
-}
-
 static const struct
 {
   const char         *name;
@@ -399,7 +345,7 @@ static const struct
   { "sandbox.programs", ow_engine_programs_run, FALSE, { "path", "share", "unshare" } },
   { "sandbox.reap", ow_engine_sandboxes_reap, FALSE, { NULL } },
   { "sandbox.show", ow_engine_sandboxes_show, TRUE, { "sandbox" } },
-  { "sandbox.prove", sandbox_prove, FALSE, { "provider" } },
+  { "sandbox.prove", ow_engine_prove_run, FALSE, { "provider", "last" } },
   { "sandbox.traffic", ow_engine_sandboxes_traffic, TRUE, { "session" } },
   { "session.changes", ow_engine_changes_show, FALSE, { "session" } },
   { "session.delete", ow_engine_sessions_delete, FALSE, { "session" } },

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "config/ow-config-credentials.h"
+#include "ow-host-line-private.h"
 #include "sandbox/ow-network-profile.h"
 #include "wire/ow-address.h"
 #include "wire/ow-host-list.h"
@@ -18,35 +19,17 @@ typedef struct {
   unsigned int port;
 } Asked;
 
-/* @hosts as the proxy gets them. */
-static char *
-make_line (GPtrArray *hosts)
-{
-  json_t *list = json_array ();
-  json_t *line = json_pack ("{s:o}", "allow", list);
-  char *text;
-
-  for (guint i = 0; hosts != NULL && i < hosts->len; i++)
-    {
-      const OwHost *host = g_ptr_array_index (hosts, i);
-
-      json_array_append_new (list, json_pack ("{s:s, s:i, s:b}", "host", host->host,
-                                              "port", (int) host->port,
-                                              "private", (int) host->private));
-    }
-  text = ow_json_dump (line, NULL);
-  json_decref (line);
-  return text;
-}
-
 /* By what the proxy itself decides by. */
 static gboolean
 lists (GPtrArray   *hosts,
        const Asked *asked)
 {
-  g_autofree char *line = make_line (hosts);
+  g_autoptr (GBytes) line = ow_host_line_new (hosts);
+  gsize length;
+  const char *text = g_bytes_get_data (line, &length);
   char error[OW_WIRE_ERROR_SIZE];
-  OwHostList *list = ow_host_list_parse (line, strlen (line), error);
+  /* Without its newline. */
+  OwHostList *list = ow_host_list_parse (text, length - 1, error);
   bool private_too;
   gboolean found = list != NULL &&
                    ow_host_list_allows (list, &asked->name, asked->port, &private_too);

@@ -11,6 +11,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from conftest import wait_until
 
 HERE = Path(__file__).parent
 PROBE = HERE / "inside_paths.py"
@@ -203,3 +204,77 @@ def test_explanation_is_what_the_wall_does(account, workspace, openworker, wall)
     print(dict(rules))
     missing = EXPECTED[wall.name] - set(rules)
     assert not missing, f"never the answer: {missing}"
+
+
+def test_S06_nothing_in_a_folder_is_looked_at(ordinary_user, workspace, openworker):
+    """REQ-W03: for an answer about what lies in a session's folder the folder itself is opened, as at
+    a start, and nothing in it; what the machine has in /usr is looked at."""
+    folders = make_folders(ordinary_user, workspace)
+    asked = [f"{path}/{name}" for path, _ in folders for name in ("out", "up/file", "sub/read-only", "no")]
+    trace = workspace.tmp / "trace"
+    done = ordinary_user.run(
+        ["strace", "-f", "-qq", "-y", "-o", trace, "-e", "trace=%file", openworker, "sandbox", "explain",
+         "--provider", "bubblewrap", "--json", "/usr/bin/awk", *asked,
+         *(word for path, read_only in folders
+           for word in ("--folder", f"{path}:ro" if read_only else path))])
+    assert done.returncode == 0, done.stderr
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(answers) == len(asked) + 1 and "links" in answers[-1]
+    calls = trace.read_text(errors="replace")
+    assert '"/usr/bin/awk"' in calls
+    # The names that were asked about stand in the command line of the first call.
+    looked = [line for line in calls.splitlines() if "execve(" not in line and
+              any(f'"{path}/' in line and f'"{path}/{name}' in line for path, _ in folders
+                  for name in ("out", "up", "sub", "no"))]
+    assert looked == [], looked[:5]
+
+
+def test_S06_what_a_login_is_and_where_its_copy_is(ordinary_user, workspace, openworker):
+    """REQ-S01: off, it says which entry it is of; on, where its copy is."""
+    def ask():
+        done = ordinary_user.run([openworker, "sandbox", "explain", "--provider", "bubblewrap", "--json",
+                                  "~/.ssh/id_ed25519", "~/.other", "api.github.com:22"])
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    key, other, _ = ask()
+    assert (key["rule"], key["there"], other["rule"]) == ("credential-off", False, "home")
+    ordinary_user.write(workspace.config / "config.toml",
+                        '[[sandbox_credentials]]\nname = "ssh"\nenabled = true\n', 0o600)
+    key, other, _ = ask()
+    assert (key["rule"], other["rule"]) == ("credential", "home")
+    assert '"ssh"' in key["says"] and "~/.ssh/id_ed25519" in key["says"]
+
+
+@pytest.mark.parametrize("argv,status,words", [
+    (["relative/path.txt/"], 0, "no name of a host"),
+    ([], 2, "takes a path or a host"),
+    (["--folder", "/etc", "/x"], 69, "cannot be used"),
+    (["--session", "none", "/x"], 2, "There is no session none"),
+    (["--session", "none", "--folder", "/srv", "/x"], 2, "not both"),
+    (["--provider", "moat", "/x"], 2, "no provider called"),
+    (["/" + "x" * 4097], 2, "4,096 bytes"),
+])
+def test_explain_says_what_is_wrong_with_the_question(ordinary_user, openworker, argv, status, words):
+    done = ordinary_user.run([openworker, "sandbox", "explain", "--provider", "bubblewrap", *argv])
+    assert (done.returncode, words in done.stdout + done.stderr) == (status, True), done.stdout + done.stderr
+
+
+def test_session_that_runs_is_explained(account, workspace, openworker, wall):
+    """By its own folders, its private home and its undo folder, which another has not."""
+    inner = account.mkdir(workspace.folder / "inner")
+    account.popen([openworker, "sandbox", "exec", *wall.argv, "--folder", workspace.folder, "--folder",
+                   f"{inner}:ro", "--", "sh", "-c", "echo $HOME > home; sleep 600"])
+    wait_until(lambda: (workspace.folder / "home").exists() and (workspace.folder / "home").read_text(), 60,
+               "the session")
+    [entry] = [json.loads(path.read_text()) for path in (workspace.state / "registry").glob("*.json")]
+    session, home = entry["session"], (workspace.folder / "home").read_text().strip()
+    asked = [f"{home}/x", f"{workspace.private_homes}/0123456789ab/x", f"{inner}/x", f"{workspace.folder}/x",
+             f"{workspace.data}/sessions/{session}/undo/x", "/opt/openworker/openworker-runner"]
+    done = account.run([openworker, "sandbox", "explain", "--session", session, "--json", *asked])
+    assert done.returncode == 0, done.stderr
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {answer["provider"] for answer in answers} == {wall.name}
+    closed = "image" if wall.is_openshell else "home"
+    assert [answer["rule"] for answer in answers] == [
+        "private-home", closed, "folder-read-only", "folder", "undo", "runner"]
+    wall.may_leave = True

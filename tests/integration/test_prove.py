@@ -51,3 +51,39 @@ def test_direct_is_no_wall(account, openworker):
 def test_prove_refuses_what_it_cannot_do(ordinary_user, openworker, argv, status, words):
     done = ordinary_user.run([openworker, "sandbox", "prove", *argv])
     assert (done.returncode, words in done.stderr) == (status, True), done.stderr
+
+
+def last_of(account, openworker, wall):
+    done = account.run([openworker, "sandbox", "prove", "--last", *wall.argv, "--json"])
+    last = json.loads(done.stdout)
+    assert done.returncode == (0 if last["state"] == "held" else 1)
+    return last
+
+
+def test_last_proof_is_kept(account, workspace, openworker, wall):
+    """REQ-U16 [bubblewrap, openshell]: never, held, what changed since, failed; nothing is tried for it."""
+    assert last_of(account, openworker, wall) == {
+        "provider": wall.name, "state": "unknown", "changed": [], "failed": []}
+    assert account.run([openworker, "sandbox", "prove", *wall.argv]).returncode == 0
+    last = last_of(account, openworker, wall)
+    assert (last["state"], last["changed"], last["failed"]) == ("held", [], []), last
+    [kept] = workspace.state.glob("proof-*.json")
+    assert kept.name == f"proof-{wall.name}.json" and kept.stat().st_mode & 0o777 == 0o600
+    facts = json.loads(kept.read_text())["facts"]
+    assert set(facts) == ({"kernel", "openshell", "gateway", "engine"} if wall.is_openshell else
+                          {"kernel", "bubblewrap"})
+    for name, value in facts.items():
+        other = json.loads(kept.read_text())
+        other["facts"][name] = "another"
+        account.write(kept, json.dumps(other), 0o600)
+        last = last_of(account, openworker, wall)
+        assert (last["state"], last["changed"]) == ("stale", [{"what": name, "was": "another", "is": value}])
+        other["facts"][name] = value
+        account.write(kept, json.dumps(other), 0o600)
+    account.write(workspace.config / "config.toml", 'sandbox_extra_hosts = ["*.example.com"]\n', 0o600)
+    assert account.run([openworker, "sandbox", "prove", *wall.argv]).returncode == 1
+    last = last_of(account, openworker, wall)
+    assert (last["state"], last["failed"]) == ("missed", ["host"])
+    for broken in ("", "{", "[]", "{}", '{"when": 1}'):
+        account.write(kept, broken, 0o600)
+        assert last_of(account, openworker, wall)["state"] == "unknown"
