@@ -124,6 +124,8 @@ def parse():
         args.wall = [wall for wall in WALLS if wall in OURS or
                      (wall == "openshell-real" and RealOpenshell.COMMAND)]
     args.wall += [wall for wall in PEERS if args.peers and wall not in args.wall]
+    if "openshell-real" in args.wall and not RealOpenshell.COMMAND:
+        parser.error("openshell-real needs the variables that docs/openshell-contract.md names")
     args.wall = [wall for wall in args.wall if os.geteuid() == 0 or not WALLS[wall][1]]
     return args
 
