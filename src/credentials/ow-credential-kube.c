@@ -31,7 +31,7 @@ struct _OwCredentialKube {
   GArray     *changes;  /* (owned) of Change, for the file that is read */
   GArray     *contexts; /* (owned) of Context */
   GHashTable *open;     /* (owned) names of clusters whose server is a host */
-  GHashTable *lost;     /* (owned) names of users none of whose login is inside */
+  GHashTable *users;    /* (owned) names of users whose login, or some of it, is inside */
   char       *current;  /* (owned) (nullable) the context that kubectl takes by itself */
 };
 
@@ -64,7 +64,7 @@ ow_credential_kube_new (OwCredentialFinding *finding)
   self->contexts = g_array_new (FALSE, TRUE, sizeof (Context));
   g_array_set_clear_func (self->contexts, clear_context);
   self->open = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-  self->lost = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  self->users = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   return self;
 }
 
@@ -80,7 +80,7 @@ ow_credential_kube_free (OwCredentialKube *self)
   g_array_unref (self->changes);
   g_array_unref (self->contexts);
   g_hash_table_unref (self->open);
-  g_hash_table_unref (self->lost);
+  g_hash_table_unref (self->users);
   g_free (self);
 }
 
@@ -332,16 +332,17 @@ take_user (OwCredentialKube       *self,
            const char             *name,
            const OwCredentialYaml *user)
 {
-  static const char * const inline_keys[] = { "token", "client-key-data", "password", NULL };
+  static const char * const keys[] = { "token", "client-key-data", "password", NULL };
+  static const char * const files[] = { "client-certificate", "client-key", "tokenFile", NULL };
   const OwCredentialYaml *exec = ow_credential_yaml_get (user, "exec");
   const OwCredentialYaml *provider = ow_credential_yaml_get (user, "auth-provider");
+  gboolean inside = TRUE;
   const char *text;
-  gboolean files = take_file (self, user, "client-certificate");
 
-  files = take_file (self, user, "client-key") && files;
-  files = take_file (self, user, "tokenFile") && files;
-  if (!files && !has_any (user, inline_keys))
-    g_hash_table_add (self->lost, g_strdup (name));
+  for (const char * const *key = files; *key != NULL; key++)
+    inside = take_file (self, user, *key) && inside;
+  if (has_any (user, keys) || (inside && has_any (user, files)) || exec != NULL || provider != NULL)
+    g_hash_table_add (self->users, g_strdup (name));
   if (ow_credential_yaml_is (exec, OW_CREDENTIAL_YAML_MAP))
     {
       text = ow_credential_yaml_get_text (exec, "command");
@@ -374,7 +375,20 @@ is_usable (OwCredentialKube *self,
            const Context *context)
 {
   return context->cluster != NULL && g_hash_table_contains (self->open, context->cluster) &&
-         (context->user == NULL || !g_hash_table_contains (self->lost, context->user));
+         (context->user == NULL || g_hash_table_contains (self->users, context->user));
+}
+
+/* A cluster is no use to who has no login there. */
+static void
+note_user (OwCredentialKube *self,
+           const Context    *context)
+{
+  g_autofree char *shown = NULL;
+
+  if (context->user == NULL || g_hash_table_contains (self->users, context->user))
+    return;
+  shown = ow_credential_finding_show (context->user);
+  ow_credential_finding_add_note (self->finding, "user \"%s\" has no login that is inside", shown);
 }
 
 static int
@@ -455,6 +469,7 @@ ow_credential_kube_finish (OwCredentialKube *self)
       const Context *context = &g_array_index (self->contexts, Context, i);
       gboolean good = is_usable (self, context);
 
+      note_user (self, context);
       usable = usable || good;
       current = current || (good && strcmp (context->name, self->current) == 0);
     }

@@ -346,6 +346,28 @@ test_files_elsewhere (Fixture       *f,
   assert_usable (f, TRUE);
 }
 
+/* Nobody logs in as a user that is not there, or that is only a name. */
+static void
+test_no_user (Fixture       *f,
+              gconstpointer  data)
+{
+  static const char * const users[] = {
+    "", "users: []\n", "users: [{name: u, user: {}}]\n", "users: [{name: other, user: {token: t}}]\n",
+    "users: [{name: u, user: {token: ''}}]\n", "users: [{name: u, user: {as: admin}}]\n",
+  };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (users); i++)
+    {
+      g_autofree char *text = g_strconcat ("clusters:\n" CLUSTER ("c", "https://a.example")
+                                           "contexts:\n" CONTEXT ("c", "c", "u"), users[i], NULL);
+
+      restart (f);
+      read_one (f, text);
+      assert_usable (f, FALSE);
+      assert_note (f, "user \"u\" has no login that is inside");
+    }
+}
+
 static void
 assert_changed (Fixture    *f,
                 const char *expected)
@@ -403,7 +425,8 @@ test_several_files (Fixture       *f,
 
   try_read (f, FILE, "current-context: c\ncontexts:\n" CONTEXT ("c", "c", "u"), &error);
   g_assert_no_error (error);
-  try_read (f, HOME "/.kube/clusters", "clusters:\n" CLUSTER ("c", "https://a.example"), &error);
+  try_read (f, HOME "/.kube/clusters", "clusters:\n" CLUSTER ("c", "https://a.example")
+            "users: [{name: u, user: {token: t}}]\n", &error);
   g_assert_no_error (error);
   ow_credential_kube_finish (f->kube);
   assert_hosts (f, "a.example:443", "");
@@ -547,6 +570,7 @@ main (int    argc,
   ADD ("S14/private", test_private);
   ADD ("S14/consent-alone", test_consent_alone_opens_nothing);
   ADD ("S19/helpers", test_helpers);
+  ADD ("S19/no-user", test_no_user);
   ADD ("json", test_json);
   ADD ("ports", test_ports);
   ADD ("proxy", test_proxy);
