@@ -20,7 +20,10 @@ static const char * const etc_files[] = {
   "/etc/manpath.config", "/etc/groff", "/etc/shells", "/etc/login.defs", "/etc/host.conf",
   "/etc/gai.conf", "/etc/networks", "/etc/rpc", "/etc/ethertypes", "/etc/terminfo",
   "/etc/locale.alias", "/etc/mailcap", "/etc/lsb-release", "/etc/redhat-release",
-  "/etc/ImageMagick-6", "/etc/xml",
+  "/etc/ImageMagick-6", "/etc/ImageMagick-7", "/etc/xml",
+  /* Where Debian keeps what belongs to a language: which extensions PHP has, where R looks. */
+  "/etc/php", "/etc/R", "/etc/mono", "/etc/dotnet", "/etc/octave.conf", "/etc/maven/logging",
+  "/etc/ant", "/etc/vim", "/etc/emacs", "/etc/papersize",
   "/etc/sgml", "/etc/dpkg", "/etc/chromium.d", "/etc/ghostscript", "/etc/texmf", "/etc/vulkan",
   "/etc/OpenCL", "/etc/maven/m2.conf", "/etc/java", "/etc/java-8-openjdk",
   "/etc/java-11-openjdk", "/etc/java-17-openjdk", "/etc/java-21-openjdk", "/etc/java-25-openjdk",

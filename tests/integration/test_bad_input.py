@@ -379,7 +379,7 @@ mount --bind /mnt/bwrap /usr/bin/bwrap"""
 @pytest.mark.parametrize("fault", ["setting up uid map: Permission denied",
                                    "loopback: Failed RTM_NEWADDR: Operation not permitted"])
 @pytest.mark.parametrize("by_root", [False, True], ids=["ordinary", "by-root"])
-def test_S25_apparmor_is_named_with_the_one_command_for_it(ordinary_user, workspace, openworker, fault, by_root):
+def test_S25_apparmor_is_named_with_one_command(ordinary_user, workspace, openworker, fault, by_root):
     """Ubuntu's restriction, as bwrap and the kernel's setting show it. It does not bind root, but root that
     starts a session for the account of the folders becomes that account, and meets it then."""
     done = shell_in(ordinary_user, [openworker, "sandbox", "exec", "--provider", "bubblewrap", "--folder",

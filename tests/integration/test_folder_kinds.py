@@ -141,8 +141,8 @@ def make_mount(account, workspace, mounted, kind):
 
 @pytest.mark.root
 @pytest.mark.parametrize("kind", MOUNTS)
-def test_mount_point(account, workspace, inside, mounted, kind):
-    """REQ-W10: what is mounted in a folder has its mode too."""
+def test_mount_point(account, workspace, inside, mounted, wall, kind):
+    """REQ-W10 [bubblewrap, openshell]: what is mounted in a folder has its mode too."""
     place = make_mount(account, workspace, mounted, kind)
     below = place / "below" if kind == "holds-one" else place
     done = inside([f"{place}:rw"], "sh", "-c", 'echo made > "$0/made" && cat "$0/made"', below)
