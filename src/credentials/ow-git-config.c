@@ -58,7 +58,7 @@ is_at_end (const Reader *reader)
 static gboolean
 is_space (char c)
 {
-  return c == ' ' || c == '\t' || c == '\f' || c == '\v' || c == '\r';
+  return c == ' ' || c == '\t' || c == '\r';
 }
 
 static gboolean

@@ -105,7 +105,7 @@ def test_S18_A28_A29_ssh_and_git_work_with_the_copies(account, workspace, wall, 
     account.write(home / ".ssh/absolute", "Host two\n  HostName gitlab.com\n")
     account.write(home / ".gitconfig", "[user]\n  name = Ana\n  email = ana@example.org\n")
     done = inside(
-        f"cd {workspace.folder}; set -x; ssh one cat {served}/file; ssh two echo second; "
+        f"cd {workspace.folder}; set -x; ssh one cat {served}/file; HOME=/ ssh two echo second; "
         f"scp -q one:{served}/file copied && cat copied; echo 'get {served}/file got' | sftp -q -b - two; cat got; "
         f"git clone -q one:{served}/repository work && cd work && echo x > x && git add x && "
         "git commit -q -m made-inside && git push -q origin HEAD:main; echo pushed $?; "
