@@ -51,6 +51,16 @@ on_decision (const char *decision,
 }
 
 static void
+on_traffic (const char *line,
+            gpointer    user_data)
+{
+  OwOpenshellInstance *self = user_data;
+
+  if (!self->over)
+    g_signal_emit_by_name (self, "traffic", line);
+}
+
+static void
 ow_openshell_instance_dispose (GObject *object)
 {
   OwOpenshellInstance *self = OW_OPENSHELL_INSTANCE (object);
@@ -164,7 +174,7 @@ on_verified (GObject      *source,
   /* Behind the attach, which is waited for: the log tells what it told before as well. */
   if (self->watch == NULL)
     self->watch = ow_openshell_watch_new (self->facts->openshell, self->name, self->plan->session,
-                                          on_decision, self);
+                                          on_decision, on_traffic, self);
   if (has_providers < 0)
     {
       g_task_return_error (task, ow_openshell_refuse (error));

@@ -6,6 +6,7 @@
 #include "ow-openshell-check-private.h"
 #include "ow-openshell-policy-private.h"
 #include "ow-openshell-start-private.h"
+#include "ow-private-names-private.h"
 
 struct _OwOpenshellProvider {
   GObject parent_instance;
@@ -70,6 +71,26 @@ on_started (GObject      *source,
     g_task_return_error (task, error);
 }
 
+/* OpenShell takes a name on the list for consent to wherever it leads. */
+static void
+on_names (GObject      *source,
+          GAsyncResult *result,
+          gpointer      user_data)
+{
+  g_autoptr (GTask) task = user_data;
+  OwSandboxPlan *plan = g_task_get_task_data (task);
+  g_autoptr (GPtrArray) names = ow_private_names_find_finish (result);
+  g_autofree char *ports = NULL;
+  g_autofree char *left_out = ow_private_names_leave_out (plan->hosts, names);
+
+  ports = ow_openshell_policy_tell_ports (plan);
+  g_free (plan->notice);
+  plan->notice = ports != NULL && left_out != NULL ? g_strconcat (ports, " ", left_out, NULL)
+                                                   : g_strdup (ports != NULL ? ports : left_out);
+  ow_openshell_start_async (plan, g_task_get_cancellable (task), on_started,
+                            g_steal_pointer (&task));
+}
+
 static void
 start_async (OwSandboxProvider  *provider,
              OwSandboxPlan      *plan,
@@ -82,9 +103,8 @@ start_async (OwSandboxProvider  *provider,
   g_task_set_source_tag (task, start_async);
   /* A start that was stopped has something to take away, or has done so. */
   g_task_set_check_cancellable (task, FALSE);
-  g_free (plan->notice);
-  plan->notice = ow_openshell_policy_tell_ports (plan);
-  ow_openshell_start_async (plan, cancellable, on_started, g_steal_pointer (&task));
+  g_task_set_task_data (task, plan, NULL);
+  ow_private_names_find_async (plan->hosts, cancellable, on_names, g_steal_pointer (&task));
 }
 
 static OwSandboxInstance *

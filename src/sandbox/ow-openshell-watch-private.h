@@ -12,12 +12,14 @@
  * Plain structure, the thread of the engine. */
 typedef struct OwOpenshellWatch OwOpenshellWatch;
 
-typedef void (*OwOpenshellWatchFunc) (const char *decision, gpointer user_data);
+typedef void (*OwOpenshellWatchFunc) (const char *line, gpointer user_data);
 
 /* Never fails: a log that cannot be kept is said in the debug log, and refusals are still told.
- * @decision is not called from within this function. */
+ * Neither function is called from within this one. @traffic: a line with the connections to a
+ * host so far, without bytes; what runs inside can add to it, so it is for a person to read. */
 OwOpenshellWatch *ow_openshell_watch_new  (OwOpenshell *openshell, const char *sandbox,
                                            const char *session, OwOpenshellWatchFunc decision,
+                                           OwOpenshellWatchFunc traffic,
                                            gpointer user_data);
 void              ow_openshell_watch_free (OwOpenshellWatch *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (OwOpenshellWatch, ow_openshell_watch_free)

@@ -13,12 +13,15 @@
 
 /* The inside names its programs; one with a long name is no way to be refused unseen. */
 #define PROGRAM_CHARS 200
+#define MAX_COUNTED   1000
 
 struct OwOpenshellWatch {
   OwOpenshellLogs     *logs;      /* (owned) */
   OwOcsfFile          *file;      /* (owned) (nullable) */
   gboolean             said;      /* that lines cannot be kept */
+  GHashTable          *counts;    /* (owned) "HOST:PORT" to the connections */
   OwOpenshellWatchFunc decision;
+  OwOpenshellWatchFunc traffic;
   gpointer             user_data;
 };
 
@@ -43,33 +46,50 @@ reason_of (const OwOpenshellRefusal *refusal)
 }
 
 static void
-tell (OwOpenshellWatch         *self,
-      const OwOpenshellRefusal *said,
-      const char               *decision,
-      const char               *reason)
+on_refused (OwOpenshellLogs    *logs,
+            OwOpenshellRefusal *refusal,
+            gpointer            user_data)
 {
-  g_autofree char *program = said->program == NULL
-                             ? NULL : ow_text_shorten (said->program, PROGRAM_CHARS, TRUE);
-  json_t *json = json_pack ("{s:s, s:i, s:s, s:s, s:s*, s:I}", "host", said->host,
-                            "port", said->port, "decision", decision, "reason", reason,
-                            "program", program, "time_ms", (json_int_t) said->time_ms);
-  char *text = json != NULL ? ow_json_dump (json, NULL) : NULL;
+  OwOpenshellWatch *self = user_data;
+  g_autofree char *program = refusal->program == NULL
+                             ? NULL : ow_text_shorten (refusal->program, PROGRAM_CHARS, TRUE);
+  json_t *decision = json_pack ("{s:s, s:i, s:s, s:s, s:s*, s:I}", "host", refusal->host,
+                                "port", refusal->port, "decision", "refuse",
+                                "reason", reason_of (refusal), "program", program,
+                                "time_ms", (json_int_t) refusal->time_ms);
+  char *text = decision != NULL ? ow_json_dump (decision, NULL) : NULL;
 
-  json_decref (json);
+  json_decref (decision);
   if (text != NULL)
     self->decision (text, self->user_data);
   free (text);
 }
 
+/* What was let through is counted, and no more: what runs inside can write such a line itself, by
+ * the name of a program. Of bytes OpenShell's log does not tell. */
 static void
-on_refused (OwOpenshellLogs    *logs,
-            OwOpenshellRefusal *refusal,
-            gpointer            user_data)
+count (OwOpenshellWatch         *self,
+       const OwOpenshellRefusal *allowed)
 {
-  tell (user_data, refusal, "refuse", reason_of (refusal));
+  g_autofree char *key = g_strdup_printf ("%s:%u", allowed->host, allowed->port);
+  g_autofree char *program = allowed->program == NULL
+                             ? NULL : ow_text_shorten (allowed->program, PROGRAM_CHARS, TRUE);
+  const guint n = GPOINTER_TO_UINT (g_hash_table_lookup (self->counts, key)) + 1;
+  json_t *json;
+  char *text;
+
+  if (n == 1 && g_hash_table_size (self->counts) >= MAX_COUNTED)
+    return;
+  g_hash_table_insert (self->counts, g_steal_pointer (&key), GUINT_TO_POINTER (n));
+  json = json_pack ("{s:s, s:i, s:I, s:s*}", "traffic", allowed->host, "port", allowed->port,
+                    "connections", (json_int_t) n, "program", program);
+  text = json != NULL ? ow_json_dump (json, NULL) : NULL;
+  json_decref (json);
+  if (text != NULL)
+    self->traffic (text, self->user_data);
+  free (text);
 }
 
-/* What was let through is counted: of bytes OpenShell's log does not tell. */
 static void
 on_line (OwOpenshellLogs *logs,
          const char      *line,
@@ -82,7 +102,7 @@ on_line (OwOpenshellLogs *logs,
   if (self->file != NULL && !ow_ocsf_file_append (self->file, line, &error))
     say_once (self, error);
   if (allowed != NULL)
-    tell (self, allowed, "allow", "listed");
+    count (self, allowed);
 }
 
 OwOpenshellWatch *
@@ -90,12 +110,15 @@ ow_openshell_watch_new (OwOpenshell          *openshell,
                         const char           *sandbox,
                         const char           *session,
                         OwOpenshellWatchFunc  decision,
+                        OwOpenshellWatchFunc  traffic,
                         gpointer              user_data)
 {
   OwOpenshellWatch *self = g_new0 (OwOpenshellWatch, 1);
   g_autoptr (GError) error = NULL;
 
   self->decision = decision;
+  self->traffic = traffic;
+  self->counts = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   self->user_data = user_data;
   self->file = ow_ocsf_file_open (session, &error);
   if (self->file == NULL)
@@ -113,6 +136,7 @@ ow_openshell_watch_free (OwOpenshellWatch *self)
     return;
   g_signal_handlers_disconnect_by_data (self->logs, self);
   g_object_unref (self->logs);
+  g_hash_table_unref (self->counts);
   ow_ocsf_file_free (self->file);
   g_free (self);
 }

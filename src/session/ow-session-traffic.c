@@ -99,6 +99,16 @@ add (gint64 *sum,
     }
 }
 
+/* The first one stays. */
+static void
+note_program (Entry      *entry,
+              const char *program)
+{
+  if (entry->program == NULL && program != NULL && *entry->host != '\0')
+    entry->program = g_utf8_substring (program, 0, MIN (g_utf8_strlen (program, -1),
+                                                        PROGRAM_CHARS));
+}
+
 static void
 take_totals (OwSessionTraffic *self,
              const char       *sandbox,
@@ -117,9 +127,12 @@ take_totals (OwSessionTraffic *self,
       entry->sandbox = g_strdup (sandbox);
       entry->last_up = entry->last_down = entry->last_connections = 0;
     }
-  if (!entry->counted)
-    entry->connections = 0;
-  entry->counted = TRUE;
+  if (json_is_integer (json_object_get (said, "up")) && !entry->counted)
+    {
+      entry->connections = 0;
+      entry->counted = TRUE;
+    }
+  note_program (entry, ow_json_get_string (said, "program", NULL));
   add (&entry->up, &entry->last_up, ow_json_get_int (said, "up", 0));
   add (&entry->down, &entry->last_down, ow_json_get_int (said, "down", 0));
   add (&entry->connections, &entry->last_connections, ow_json_get_int (said, "connections", 0));
@@ -152,9 +165,7 @@ ow_session_traffic_decided (OwSessionTraffic *self,
   if (!is_place (host, port))
     return;
   entry = find_entry (self, host, port);
-  if (entry->program == NULL && program != NULL && *entry->host != '\0')
-    entry->program = g_utf8_substring (program, 0, MIN (g_utf8_strlen (program, -1),
-                                                        PROGRAM_CHARS));
+  note_program (entry, program);
   if (strcmp (ow_json_get_string (members, "decision", ""), "refuse") == 0)
     entry->refused++;
   else if (!entry->counted)

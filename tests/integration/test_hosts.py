@@ -211,7 +211,8 @@ def is_proxy_of(cmdline, engine):
     """Whether the process is openworker-proxy, started by this engine."""
     try:
         stat = (cmdline.parent / "stat").read_text()
-        return b"openworker-proxy" in cmdline.read_bytes() and int(stat.rsplit(")", 1)[1].split()[1]) == engine
+        parent = int(stat.rsplit(")", 1)[1].split()[1])
+        return parent == engine and cmdline.read_bytes().split(b"\0")[1:2] == [b"--socket"]
     except OSError:
         return False
 
