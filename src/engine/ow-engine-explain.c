@@ -25,6 +25,7 @@ typedef struct
   GPtrArray *folders; /* (owned) */
   OwConfig  *config;  /* (owned) */
   GPtrArray *allowed; /* (owned) (nullable) */
+  GPtrArray *listed;  /* (owned) (nullable) */
   char      *home;    /* (owned) (nullable) */
   char      *undo;    /* (owned) (nullable) */
   char     **what;    /* (owned) */
@@ -36,6 +37,7 @@ question_free (Question *question)
   g_clear_pointer (&question->folders, g_ptr_array_unref);
   g_clear_object (&question->config);
   g_clear_pointer (&question->allowed, g_ptr_array_unref);
+  g_clear_pointer (&question->listed, g_ptr_array_unref);
   g_free (question->home);
   g_free (question->undo);
   g_strfreev (question->what);
@@ -77,10 +79,29 @@ take_allowed (Question    *question,
 
       if (ow_event_get_kind (event) == OW_EVENT_HOST_DECISION &&
           g_strcmp0 (ow_event_get_string (event, "decision"), "allow") == 0 &&
-          g_strcmp0 (ow_event_get_string (event, "reason"), "consented") == 0)
+          g_strcmp0 (ow_event_get_string (event, "reason"), "person") == 0)
         g_ptr_array_add (question->allowed,
                          ow_host_new (ow_event_get_string (event, "host"),
                                       (guint16) ow_event_get_int (event, "port", 0)));
+    }
+}
+
+/* The list that it began with, whatever the settings say by now. */
+static void
+take_listed (Question     *question,
+             const json_t *hosts)
+{
+  if (!json_is_array (hosts))
+    return;
+  question->listed = g_ptr_array_new_with_free_func ((GDestroyNotify) ow_host_free);
+  for (size_t i = 0; i < json_array_size (hosts); i++)
+    {
+      const char *text = json_string_value (json_array_get (hosts, i));
+      OwHost *host = text == NULL ? NULL
+                     : ow_host_parse_as (text, OW_HOST_ADDRESS | OW_HOST_PRIVATE, NULL);
+
+      if (host != NULL)
+        g_ptr_array_add (question->listed, host);
     }
 }
 
@@ -126,6 +147,7 @@ take_session (Question       *question,
     }
   take_places (question, session);
   take_allowed (question, events);
+  take_listed (question, ow_engine_sandboxes_find_member (events, "hosts"));
   return take_folders (question, ow_engine_sandboxes_find_member (events, "folders"), error);
 }
 
@@ -203,6 +225,7 @@ question_new (OwLocalEngine  *self,
   question->explain.undo = question->undo;
   question->explain.config = question->config;
   question->explain.allowed = question->allowed;
+  question->explain.listed = question->listed;
   return g_steal_pointer (&question);
 }
 

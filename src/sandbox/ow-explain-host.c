@@ -9,6 +9,7 @@
 
 #include "config/ow-config-credentials.h"
 #include "ow-host-line-private.h"
+#include "ow-openshell-policy-private.h"
 #include "sandbox/ow-network-profile.h"
 #include "wire/ow-address.h"
 #include "wire/ow-host-list.h"
@@ -74,13 +75,15 @@ find_allowed (const OwExplain *self,
   OwNetworkProfile profile = ow_config_get_profile (self->config);
   const OwConfigCredential *credential = find_credential (self, asked, TRUE);
 
-  if (profile_lists (profile, asked))
+  gboolean open = self->listed == NULL || lists (self->listed, asked);
+
+  if (open && profile_lists (profile, asked))
     {
       *rule = profile == OW_PROFILE_STRICT ? "profile-strict" : "profile-standard";
       return g_strdup_printf ("the network profile \"%s\" has it",
                               ow_network_profile_to_string (profile));
     }
-  if (lists (ow_config_get_extra_hosts (self->config), asked))
+  if (open && lists (ow_config_get_extra_hosts (self->config), asked))
     {
       *rule = "extra-host";
       return g_strdup ("sandbox_extra_hosts of config.toml has it");
@@ -95,6 +98,11 @@ find_allowed (const OwExplain *self,
     {
       *rule = "session";
       return g_strdup ("it was allowed for this session");
+    }
+  if (self->listed != NULL && open)
+    {
+      *rule = "session";
+      return g_strdup ("the list that this session began with has it");
     }
   return NULL;
 }
@@ -206,9 +214,13 @@ explain_asked (const OwExplain *self,
 {
   const char *rule = NULL;
   g_autofree char *never = find_never (asked);
+  gboolean kept_from = self->provider == OW_PROVIDER_OPENSHELL &&
+                       ow_openshell_policy_keeps_from (asked->port);
   g_autofree char *why = is_special (asked) ? NULL : find_allowed (self, asked, &rule);
 
-  if (why != NULL)
+  if (why != NULL && kept_from)
+    say_refused (json, "port", "Refused always: OpenShell lets no sandbox reach this port.");
+  else if (why != NULL)
     say_allowed (json, why, rule);
   else if (never != NULL)
     say_refused (json, "always", never);

@@ -24,5 +24,7 @@ char *ow_openshell_policy_host (const char *host);
  * policy says: its proxy has a list of ports (openshell-supervisor-network, "control-plane
  * ports"). (transfer full) (nullable) NULL: none. Pure. */
 char *ow_openshell_policy_tell_ports (const OwSandboxPlan *plan);
+/* Whether OpenShell keeps every sandbox from @port, whatever the policy says. Pure. */
+gboolean ow_openshell_policy_keeps_from (guint port);
 /* Whether OpenShell can mount @path at its own place inside. Pure. */
 gboolean ow_openshell_policy_check_path (const char *path, GError **error);

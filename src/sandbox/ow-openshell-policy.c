@@ -147,8 +147,8 @@ render_host (const OwHost *host,
 }
 
 /* The ports of clusters' own services, which OpenShell keeps every sandbox from. */
-static gboolean
-is_kept_from (guint16 port)
+gboolean
+ow_openshell_policy_keeps_from (guint port)
 {
   static const guint16 ports[] = { 2379, 2380, 6443, 10250, 10255 };
 
@@ -169,7 +169,7 @@ ow_openshell_policy_tell_ports (const OwSandboxPlan *plan)
       const OwHost *host = g_ptr_array_index (plan->hosts, i);
       g_autofree char *shown = ow_host_to_text (host);
 
-      if (is_kept_from (host->port) && n++ < SHOWN_HOSTS)
+      if (ow_openshell_policy_keeps_from (host->port) && n++ < SHOWN_HOSTS)
         g_string_append_printf (text, "%s%s", text->len > 0 ? ", " : "", shown);
     }
   if (n > SHOWN_HOSTS)

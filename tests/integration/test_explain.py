@@ -254,9 +254,21 @@ def test_S06_what_a_login_is_and_where_its_copy_is(ordinary_user, workspace, ope
     (["--provider", "moat", "/x"], 2, "no provider called"),
     (["/" + "x" * 4097], 2, "4,096 bytes"),
 ])
-def test_explain_says_what_is_wrong_with_the_question(ordinary_user, openworker, argv, status, words):
+def test_explain_says_what_is_wrong_with_the_question(ordinary_user, openworker, argv, status,
+                                                      words):
     done = ordinary_user.run([openworker, "sandbox", "explain", "--provider", "bubblewrap", *argv])
-    assert (done.returncode, words in done.stdout + done.stderr) == (status, True), done.stdout + done.stderr
+    said = done.stdout + done.stderr
+    assert (done.returncode, words in said) == (status, True), said
+
+
+def test_port_that_openshell_keeps_everybody_from(ordinary_user, workspace, openworker):
+    ordinary_user.write(workspace.config / "config.toml",
+                        'sandbox_extra_hosts = ["k8s.example.com:6443"]\n', 0o600)
+    for provider, rule in [("bubblewrap", "extra-host"), ("openshell", "port")]:
+        done = ordinary_user.run([openworker, "sandbox", "explain", "--provider", provider, "--json",
+                                  "k8s.example.com:6443"])
+        answer = json.loads(done.stdout)
+        assert (answer["rule"], answer["allowed"]) == (rule, rule != "port")
 
 
 def test_session_that_runs_is_explained(account, workspace, openworker, wall):
@@ -269,12 +281,17 @@ def test_session_that_runs_is_explained(account, workspace, openworker, wall):
     [entry] = [json.loads(path.read_text()) for path in (workspace.state / "registry").glob("*.json")]
     session, home = entry["session"], (workspace.folder / "home").read_text().strip()
     asked = [f"{home}/x", f"{workspace.private_homes}/0123456789ab/x", f"{inner}/x", f"{workspace.folder}/x",
-             f"{workspace.data}/sessions/{session}/undo/x", "/opt/openworker/openworker-runner"]
+             f"{workspace.data}/sessions/{session}/undo/x", "/opt/openworker/openworker-runner",
+             "github.com", "later.example.com"]
+    # What the settings say by now is no matter of a session that has begun.
+    account.write(workspace.config / "config.toml",
+                  'sandbox_extra_hosts = ["later.example.com"]\n', 0o600)
     done = account.run([openworker, "sandbox", "explain", "--session", session, "--json", *asked])
     assert done.returncode == 0, done.stderr
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert {answer["provider"] for answer in answers} == {wall.name}
     closed = "image" if wall.is_openshell else "home"
     assert [answer["rule"] for answer in answers] == [
-        "private-home", closed, "folder-read-only", "folder", "undo", "runner"]
+        "private-home", closed, "folder-read-only", "folder", "undo", "runner", "profile-strict",
+        "not-listed"]
     wall.may_leave = True

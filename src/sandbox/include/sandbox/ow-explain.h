@@ -18,6 +18,7 @@ typedef struct {
   uid_t             uid;         /* who the inside runs as */
   gid_t             gid;
   OwConfig         *config;      /* the machine's settings: network, programs, credentials */
+  GPtrArray        *listed;      /* (nullable) of OwHost: what the session began with */
   GPtrArray        *allowed;     /* (nullable) of OwHost: what was allowed in the session */
 } OwExplain;
 
