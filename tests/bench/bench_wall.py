@@ -55,19 +55,34 @@ def commands(account, programs, folder):
     return found
 
 
+def timed(account, argv, folder):
+    """Milliseconds of `true` behind it."""
+    begun = time.monotonic()
+    done = subprocess.run([*map(str, argv), "true"], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True,
+                          env=account.env(DOCKER_HOST=os.environ.get("DOCKER_HOST")), text=True,
+                          check=False, timeout=120)
+    if done.returncode != 0:
+        raise RuntimeError(f"{argv[0]} ended with {done.returncode}: {done.stdout}{done.stderr}")
+    return (time.monotonic() - begun) * 1000
+
+
 def starts(account, programs):
-    """{figure: median milliseconds of `true`}, in turn with each other; None where it is not there."""
+    """{figure: median milliseconds}, in turn with each other; None of another's that is not there, or
+    does not work here."""
     folder = account.mkdir(account.workspace.folder)
     argvs = commands(account, programs, folder)
+    for name in list(argvs):
+        try:
+            timed(account, argvs[name], folder)
+        except RuntimeError as error:
+            if name in ("bare_bwrap", "exec"):
+                raise
+            print(f"{name}: {error}", file=sys.stderr)
+            del argvs[name]
     values = {name: [] for name in argvs}
-    for number in range(ROUNDS + 1):
+    for _ in range(ROUNDS):
         for name, argv in argvs.items():
-            begun = time.monotonic()
-            subprocess.run([*map(str, argv), "true"], env=account.env(DOCKER_HOST=os.environ.get("DOCKER_HOST")),
-                           cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=True,
-                           timeout=120)
-            if number > 0:
-                values[name].append((time.monotonic() - begun) * 1000)
+            values[name].append(timed(account, argv, folder))
     return {name: statistics.median(values[name]) if name in values else None
             for name in ("bare_bwrap", "exec", "docker_run", "srt", "codex")}
 
