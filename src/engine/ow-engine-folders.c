@@ -87,8 +87,10 @@ change (OwEngineWork *work,
   g_auto (GStrv) add = NULL;
   g_auto (GStrv) take = NULL;
   GError *error = NULL;
+  /* A sandbox is not made without settings, and this one would be gone for the new one. */
+  g_autoptr (OwConfig) config = ow_local_engine_load_config (&error);
 
-  if (ow_engine_params_read_folders (params, "add", &add, &error) &&
+  if (config != NULL && ow_engine_params_read_folders (params, "add", &add, &error) &&
       ow_engine_params_read_folders (params, "remove", &take, &error))
     ow_session_change_folders_async (work->session, (const char * const *) add,
                                      (const char * const *) take, on_changed,

@@ -322,6 +322,8 @@ def test_broken_file_is_told_and_the_session_keeps_its_wall_S07(person, wall):
         wait_until(lambda: "line 2" in up.log, 20, "the log")
         assert str(person.path) in up.run("status").stderr
         said(person.exec(wall, "true"), 69, "line 2")
+        other = person.account.mkdir(person.workspace.path / "other")
+        said(up.run("sessions", "folders", session, "--add", str(other)), 69, "line 2")
         person.write('sandbox_provider = "direct"\nbroken = \n# again\n')
         person.account.write(person.workspace.folder / "go", "")
         last = up.wait_end(session)
