@@ -140,16 +140,22 @@ ow_registry_remove_dead (const OwRegistryRecord *record,
 }
 
 /* An entry that says nothing we could act on is kept for a person to look at, out of
- * the way. */
+ * the way. Its owner is dead, as its lock is ours, and the private home of that name may hold
+ * copies of logins, which nobody else would remove. */
 static void
 move_aside (const char *id)
 {
+  g_autofree char *homes = ow_paths_get_private_homes ();
+  g_autofree char *home = g_build_filename (homes, id, NULL);
+  g_autoptr (GError) reason = NULL;
   g_autofree char *file = ow_registry_get_path (id, ".json");
   g_autofree char *aside = ow_registry_get_path (id, ".json.damaged");
   g_autofree char *lock = ow_registry_get_path (id, ".lock");
 
   if (rename (file, aside) == 0)
     g_debug ("Registry entry %s is damaged and was moved to %s", file, aside);
+  if (!ow_file_remove_tree (home, &reason))
+    g_debug ("%s", reason->message);
   unlink (lock);
 }
 

@@ -260,10 +260,12 @@ STATES = ["credential-folder", "credential-made", "credential-part", "credential
           "wall-up"]
 
 
+@pytest.mark.parametrize("damaged", [False, True], ids=["whole", "damaged"])
 @pytest.mark.parametrize("state", STATES)
 def test_S17_copies_are_owner_only_at_each_step_and_go_with_a_killed_run(account, workspace,
-                                                                         openworker, state):
-    """REQ-S02: the run has a mask that takes nothing away, and is killed at that step."""
+                                                                         openworker, state, damaged):
+    """REQ-S02: the run has a mask that takes nothing away, and is killed at that step. After a loss of
+    power its entry in the registry may be nothing but NULs."""
     for number in range(3):
         account.write(workspace.home / f".ssh/id_{number}", "key\n" * 100000, 0o644)
     account.write(workspace.config / "config.toml", SSH_ON, 0o600)
@@ -288,6 +290,9 @@ def test_S17_copies_are_owner_only_at_each_step_and_go_with_a_killed_run(account
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert workspace.private_homes.exists() and os.listdir(workspace.private_homes)
+    if damaged:
+        (entry,) = (workspace.state / "registry").glob("*.json")
+        account.write(entry, b"\0" * 100, 0o600)
     done = account.run([openworker, *EXEC, "--provider", "bubblewrap", "--folder", workspace.folder, "--", "true"])
     assert done.returncode == 0, done.stderr
     assert os.listdir(workspace.private_homes) == []
