@@ -169,6 +169,7 @@ ow_private_names_leave_out (GPtrArray *hosts,
   if (text->len == 0)
     return NULL;
   return g_strdup_printf ("Not reached in this session without your consent, because it is in a "
-                          "private network: %s. \"openworker sandbox allow SESSION HOST --private\" "
-                          "gives it, with --machine for later sessions too.", text->str);
+                          "private network: %s. \"openworker sandbox allow SESSION HOST "
+                          "--private\" gives it, with --machine for later sessions too.",
+                          text->str);
 }

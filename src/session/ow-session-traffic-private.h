@@ -16,8 +16,8 @@ typedef struct OwSessionTraffic OwSessionTraffic;
 OwSessionTraffic *ow_session_traffic_new     (void);
 void              ow_session_traffic_free    (OwSessionTraffic *self);
 
-/* A line with "traffic" of openworker-proxy (docs/proxy.md), of the sandbox with that id: its totals
- * begin anew with each sandbox. What is no such line is nothing. */
+/* A line with "traffic" of openworker-proxy (docs/proxy.md), of the sandbox with that id: its
+ * totals begin anew with each sandbox. What is no such line is nothing. */
 void              ow_session_traffic_take    (OwSessionTraffic *self,
                                               const char       *sandbox,
                                               const char       *line);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: The OpenWorker authors
 """Hosts of a session that runs, behind both walls: refused, asked about, allowed at once, and what
-left the machine (REQ-N01 to N03, REQ-E01; hole S14)."""
+left the machine (REQ-N01, REQ-N02, REQ-N03, REQ-E01; hole S14)."""
 
 import json
 import os

@@ -435,8 +435,8 @@ test_hosts (void)
   g_assert_null (ow_host_parse (long_label, NULL));
 }
 
-/* An address is taken where the form has it, and that of the machine itself never, however it is
- * written. */
+/* REQ-N03: an address is taken where the form has it, and that of the machine itself never, however
+ * it is written. */
 static void
 test_addresses (void)
 {

@@ -82,7 +82,7 @@ void     ow_session_allow_host_async  (OwSession *self, const OwHost *host,
                                        GCancellable *cancellable,
                                        GAsyncReadyCallback callback, gpointer user_data);
 gboolean ow_session_allow_host_finish (OwSession *self, GAsyncResult *result, GError **error);
-/* What left the machine in this run of the session, as the hosts of a traffic event (docs/events.md).
+/* What left the machine in this run of the session, as in a traffic event (docs/events.md).
  * (transfer full) */
 json_t  *ow_session_get_traffic       (OwSession *self);
 
