@@ -264,8 +264,8 @@ STATES = ["credential-folder", "credential-made", "credential-part", "credential
 @pytest.mark.parametrize("state", STATES)
 def test_S17_copies_are_owner_only_at_each_step_and_go_with_a_killed_run(account, workspace,
                                                                          openworker, state, damaged):
-    """REQ-S02: the run has a mask that takes nothing away, and is killed at that step. After a loss of
-    power its entry in the registry may be nothing but NULs."""
+    """REQ-S02: the run has a mask that takes nothing away, and is killed at that step. After a loss
+    of power its entry in the registry may be nothing but NULs."""
     for number in range(3):
         account.write(workspace.home / f".ssh/id_{number}", "key\n" * 100000, 0o644)
     account.write(workspace.config / "config.toml", SSH_ON, 0o600)
