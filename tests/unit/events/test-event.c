@@ -36,6 +36,8 @@ static const char * const good[] = {
   HEAD "\"wall\",\"state\":\"up\",\"level\":\"bubblewrap\"}",
   HEAD "\"folders-changed\",\"folders\":[{\"path\":\"/a\",\"read_only\":true}],"
   "\"level\":\"direct\"}",
+  HEAD "\"traffic\",\"traffic\":[{\"host\":\"h\",\"port\":443,\"connections\":2,\"refused\":0,"
+  "\"up\":null,\"down\":7,\"program\":\"/bin/x\"}],\"level\":\"bubblewrap\"}",
   HEAD "\"notice\",\"text\":\"x\"}",
   HEAD "\"turn-ended\",\"reason\":\"done\"}",
   HEAD "\"session-ended\",\"outcome\":\"done\",\"exit\":0,\"x-later\":[1]}",
@@ -111,6 +113,10 @@ test_refused (void)
     HEAD "\"tool-output\",\"call\":\"c\",\"level\":\"direct\",\"stream\":\"stdout\"}",
     HEAD "\"tool-output\",\"call\":\"c\",\"level\":\"direct\",\"stream\":\"stdout\",\"text\":\"x\","
     "\"data\":\"eA==\"}",
+    HEAD "\"traffic\",\"traffic\":[{\"host\":\"h\",\"port\":443,\"connections\":2,\"refused\":0,"
+    "\"up\":1}],\"level\":\"bubblewrap\"}",
+    HEAD "\"traffic\",\"traffic\":[{\"host\":\"h\",\"port\":443,\"connections\":null,\"refused\":0,"
+    "\"up\":1,\"down\":-1}],\"level\":\"bubblewrap\"}",
     HEAD "\"host-decision\",\"host\":\"h\",\"port\":65536,\"decision\":\"allow\","
     "\"reason\":\"listed\",\"level\":\"bubblewrap\"}",
     HEAD "\"host-decision\",\"host\":\"h\",\"port\":-1,\"decision\":\"allow\","
