@@ -178,7 +178,7 @@ ow_config_credential_parse_path (const char  *text,
   else if (*path == '\0')
     *why = "the home itself is never shared";
   else if (is_ours (path))
-    *why = "the folders of OpenWorker itself are in it, or it is in one, and these are never shared";
+    *why = "it holds a folder of OpenWorker itself or lies in one, and these are never shared";
 
   return *why == NULL ? g_steal_pointer (&path) : NULL;
 }

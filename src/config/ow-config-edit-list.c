@@ -109,7 +109,8 @@ take_line (const OwConfigScan *scan,
 
   while (begin > 0 && (scan->text[begin - 1] == ' ' || scan->text[begin - 1] == '\t'))
     begin--;
-  if (begin > 0 && scan->text[begin - 1] == '\n' && end < scan->length && ow_config_is_eol (scan, end))
+  if (begin > 0 && scan->text[begin - 1] == '\n' && end < scan->length &&
+      ow_config_is_eol (scan, end))
     {
       *from = begin;
       *to = end + strlen (scan->eol);

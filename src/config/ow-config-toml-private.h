@@ -108,7 +108,8 @@ gboolean           ow_config_toml_equals_but     (OwConfigToml        *self,
                                                   int                  leave,
                                                   int                  other_leave);
 
-/* Where a value is: by its key at the top level, in a table there, or in one of a list of tables. */
+/* Where a value is: by its key at the top level, in a table there, or in one of a list of
+ * tables. */
 typedef struct {
   const char *table;  /* NULL: the top level */
   int         index;  /* in the list; -1: @table is no list */

@@ -46,7 +46,8 @@ class Person:
         return {item["name"]: item for item in map(json.loads, done.stdout.splitlines())}
 
     def write(self, content):
-        return self.account.write(self.path, content.encode() if isinstance(content, str) else content, 0o600)
+        data = content.encode() if isinstance(content, str) else content
+        return self.account.write(self.path, data, 0o600)
 
     @property
     def bytes(self):
@@ -410,7 +411,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize("kind", PLACES)
-def test_whatever_stands_in_a_project_changes_nothing_A37(ordinary_user, workspace, openworker, kind):
+def test_whatever_stands_there_changes_nothing_A37(ordinary_user, workspace, openworker, kind):
     """Also in a folder that is not the first, and read-only."""
     person = Person(ordinary_user, workspace, openworker)
     other = person.account.mkdir(workspace.path / "other project")
