@@ -359,17 +359,25 @@ static const char * const damaged[] = {
   "\"owner_start\":1,\"boot_id\":\"x\"}",
 };
 
+/* Nothing that it names is touched; the private home of its own name goes, with the copies of
+ * logins in it. */
 static void
 test_damaged (Fixture      *fixture,
               gconstpointer data)
 {
+  g_autofree char *homes = ow_paths_get_private_homes ();
+  g_autofree char *other = g_build_filename (homes, OTHER_ID, NULL);
+
+  g_assert_cmpint (mkdir (other, 0700), ==, 0);
   for (gsize i = 0; i < G_N_ELEMENTS (damaged); i++)
     {
+      g_assert_cmpint (g_mkdir_with_parents (fixture->home, 0700), ==, 0);
       write_entry (ID ".json", damaged[i]);
       g_assert_cmpuint (reap (), ==, 0);
       g_assert_false (has (ID ".json"));
       g_assert_true (has (ID ".json.damaged"));
-      g_assert_true (g_file_test (fixture->home, G_FILE_TEST_IS_DIR));
+      g_assert_false (g_file_test (fixture->home, G_FILE_TEST_EXISTS));
+      g_assert_true (g_file_test (other, G_FILE_TEST_IS_DIR));
       g_assert_true (g_file_test ("/etc", G_FILE_TEST_IS_DIR));
     }
 }
