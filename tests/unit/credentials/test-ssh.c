@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SPDX-FileCopyrightText: The OpenWorker authors */
 
-/* The settings of ssh, rewritten from texts. */
+/* The settings of ssh, rewritten from texts (REQ-S03). */
 
 #include <string.h>
 
