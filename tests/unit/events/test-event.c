@@ -38,6 +38,8 @@ static const char * const good[] = {
   "\"level\":\"direct\"}",
   HEAD "\"traffic\",\"traffic\":[{\"host\":\"h\",\"port\":443,\"connections\":2,\"refused\":0,"
   "\"up\":null,\"down\":7,\"program\":\"/bin/x\"}],\"level\":\"bubblewrap\"}",
+  HEAD "\"executable-settings\",\"settings\":[{\"path\":\"/a/.envrc\",\"kind\":\"environment\","
+  "\"what\":\"created\",\"why\":\"x\"}],\"total\":1,\"level\":\"direct\",\"late\":true}",
   HEAD "\"notice\",\"text\":\"x\"}",
   HEAD "\"turn-ended\",\"reason\":\"done\"}",
   HEAD "\"session-ended\",\"outcome\":\"done\",\"exit\":0,\"x-later\":[1]}",

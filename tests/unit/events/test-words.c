@@ -237,6 +237,27 @@ test_folders (void)
   g_assert_cmpstr (words, ==, "/a, /b \\u{202E} ^[[2J (read-only)");
 }
 
+/* A name must not become another entry, nor hide that there are more. */
+static void
+test_settings (void)
+{
+  g_autoptr (OwEvent) event = NULL;
+  g_autofree char *all = NULL;
+  g_autofree char *some = NULL;
+
+  event = ow_event_new (OW_EVENT_EXECUTABLE_SETTINGS, "s",
+                        json_pack ("{s:[{s:s, s:s, s:s, s:s}, {s:s, s:s, s:s, s:s}], s:i, s:s}",
+                                   "settings", "path", "/a\n  created /b: \u202E\x1b[2J", "kind",
+                                   "editor", "what", "created", "why", "w", "path", "/c", "kind",
+                                   "editor", "what", "changed", "why", "v", "total", 2, "level",
+                                   "direct"));
+  all = ow_event_words_settings (event, 10);
+  g_assert_cmpstr (strchr (all, '\n'), ==,
+                   "\n  created /a   created /b: \\u{202E}^[[2J: w\n  changed /c: v");
+  some = ow_event_words_settings (event, 1);
+  g_assert_true (g_str_has_suffix (some, ": w\n  … and 1 more"));
+}
+
 int
 main (int   argc,
       char *argv[])
@@ -250,6 +271,7 @@ main (int   argc,
   g_test_add_func ("/words/titles", test_titles);
   g_test_add_func ("/words/absent", test_absent);
   g_test_add_func ("/words/U03/folders", test_folders);
+  g_test_add_func ("/words/U03/settings", test_settings);
 
   return g_test_run ();
 }
