@@ -263,7 +263,8 @@ STATES = ["credential-folder", "credential-made", "credential-part", "credential
 @pytest.mark.parametrize("damaged", [False, True], ids=["whole", "damaged"])
 @pytest.mark.parametrize("state", STATES)
 def test_S17_copies_are_owner_only_at_each_step_and_go_with_a_killed_run(account, workspace,
-                                                                         openworker, state, damaged):
+                                                                         openworker, state,
+                                                                         damaged):
     """REQ-S02: the run has a mask that takes nothing away, and is killed at that step. After a loss
     of power its entry in the registry may be nothing but NULs."""
     for number in range(3):
