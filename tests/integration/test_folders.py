@@ -147,7 +147,8 @@ def test_added_between_two_calls(account, engine, workspace, other, provider):
 
 @pytest.mark.parametrize("provider", WALLS, indirect=True)
 def test_idle_session_is_changed_at_once(account, kept, workspace, other, provider):
-    """REQ-W07 [bubblewrap, openshell]. Added, made read-only, made writable and taken out again: each is what the next call finds."""
+    """REQ-W07 [bubblewrap, openshell].
+    Added, made read-only, made writable and taken out again: each is what the next call finds."""
     before = kept.say(f"x=1; touch ~/mine; ls {other} || echo none")
     assert "none" in before
     changed = kept.folders(add=[f"{other}:ro"])
