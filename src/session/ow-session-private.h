@@ -53,7 +53,7 @@ struct _OwSession {
   OwSessionReview  *review;       /* (owned) (nullable) while its changes are looked at or undone;
                                    * without an agent it is all that the run is for */
   GHashTable       *noticed;      /* (owned) notices said, so that each is said once */
-  GCancellable     *look;         /* (owned) (nullable) while it is looked at what others will run */
+  GCancellable     *look;         /* (owned) (nullable) of the look at what others will run */
   GSource          *look_timer;   /* (owned) (nullable) */
   gboolean          look_late;
   gboolean          looked;       /* or there was no need */
