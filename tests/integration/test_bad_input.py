@@ -370,7 +370,8 @@ def test_no_usable_bubblewrap(ordinary_user, workspace, openworker, script, word
 
 APPARMOR = """mount -t tmpfs none /mnt && mkdir /mnt/kernel
 echo 1 >/mnt/kernel/apparmor_restrict_unprivileged_userns && mount --bind /mnt/kernel /proc/sys/kernel
-printf '#!/bin/sh\\n[ $(id -u) = 0 ] && exit 0\\necho "bwrap: %s" >&2\\nexit 1\\n' "$FAULT" >/mnt/bwrap
+printf '#!/bin/sh\\n[ $(id -u) = 0 ] && exit 0\\n' >/mnt/bwrap
+printf 'echo "bwrap: %s" >&2\\nexit 1\\n' "$FAULT" >>/mnt/bwrap
 chmod 755 /mnt /mnt/bwrap
 mount --bind /mnt/bwrap /usr/bin/bwrap"""
 
@@ -379,7 +380,8 @@ mount --bind /mnt/bwrap /usr/bin/bwrap"""
 @pytest.mark.parametrize("fault", ["setting up uid map: Permission denied",
                                    "loopback: Failed RTM_NEWADDR: Operation not permitted"])
 @pytest.mark.parametrize("by_root", [False, True], ids=["ordinary", "by-root"])
-def test_S25_apparmor_is_named_with_one_command(ordinary_user, workspace, openworker, fault, by_root):
+def test_S25_apparmor_is_named_with_one_command(ordinary_user, workspace, openworker, fault,
+                                                by_root):
     """Ubuntu's restriction, as bwrap and the kernel's setting show it. It does not bind root, but root that
     starts a session for the account of the folders becomes that account, and meets it then."""
     done = shell_in(ordinary_user, [openworker, "sandbox", "exec", "--provider", "bubblewrap", "--folder",
