@@ -369,7 +369,8 @@ def test_no_usable_bubblewrap(ordinary_user, workspace, openworker, script, word
 
 
 APPARMOR = """mount -t tmpfs none /mnt && mkdir /mnt/kernel
-echo 1 >/mnt/kernel/apparmor_restrict_unprivileged_userns && mount --bind /mnt/kernel /proc/sys/kernel
+echo 1 >/mnt/kernel/apparmor_restrict_unprivileged_userns
+mount --bind /mnt/kernel /proc/sys/kernel
 printf '#!/bin/sh\\n[ $(id -u) = 0 ] && exit 0\\n' >/mnt/bwrap
 printf 'echo "bwrap: %s" >&2\\nexit 1\\n' "$FAULT" >>/mnt/bwrap
 chmod 755 /mnt /mnt/bwrap
