@@ -14,8 +14,8 @@ from conftest import wait_until
 from engines import Up, said
 from model_server import ModelServer, calls
 
-# CONNECT by the shell alone, through the proxy that every program inside is told of. No other program
-# has the connection before the answer is there: OpenShell wants to know whose it is.
+# CONNECT by the shell alone, through the proxy that every program inside is told of. No other
+# program has the connection before the answer is there: OpenShell wants to know whose it is.
 ASK = ("p=${{HTTPS_PROXY#http://}}; p=${{p%/}}; exec 3<>/dev/tcp/${{p%:*}}/${{p##*:}}; "
        "printf 'CONNECT {0} HTTP/1.1\\r\\nHost: {0}\\r\\n\\r\\n' >&3; read -t 20 l <&3; cat <&3; exec 3>&-; echo")
 WAIT = "touch {0}; while [ ! -e go-{0} ]; do sleep 0.05; done"
@@ -63,7 +63,8 @@ def results(events):
 
 @pytest.mark.parametrize("how", ["session", "always"])
 def test_N02_allowed_by_its_question(engine, account, workspace, wall, how):
-    """REQ-N02 [bubblewrap, openshell]. One event and one question for the host; the answer counts for the call that runs already."""
+    """REQ-N02 [bubblewrap, openshell]. One event and one question for the host; the answer counts
+    for the call that runs already."""
     host = "wanted.example:443"
     with ModelServer([shell(f"{ASK.format(host)}; {ASK.format(host)}; {WAIT.format('one')}; {ASK.format(host)}"),
                       {"text": "Done."}]) as server:

@@ -382,7 +382,7 @@ def tasks_point(hand, point):
         else:
             assert point.moment in ("start", "start-half", "wait", "started"), outcomes
     elif status == 0:
-        # Nothing holds the last result there, or nothing any more: all may be over before anything is lost.
+        # Nothing holds the last result there, or nothing any more: all may be over before.
         assert point.moment in ("waiting", "waited") and outcomes == ["ok", "ok"], (outcomes, said)
     else:
         assert point.what == "host" or status == 1 and re.search(CAUSES[point.what], said), said

@@ -202,4 +202,5 @@ def required_guards(texts):
     return problems if holes else ["tests/guards/required.list names no hole"]
 
 
-TREE_RULES = [layout, shell_syntax, one_caller, one_writer, requirements, both_walls, links, required_guards]
+TREE_RULES = [layout, shell_syntax, one_caller, one_writer, requirements, both_walls, links,
+              required_guards]

@@ -173,14 +173,14 @@ static const char * const fixtures[] = {
   "sandbox_limits.cpu = \"500m\"\nsandbox_limits.memory = 1_024\n", "sandbox_limits.x = 1\n[t]\n",
   "[sandbox_limits.more]\nx = 1\n", "[\"sandbox_limits\"]\n'cpu' = 1 # c\n# memory = 2\n[z]\n",
   "[sandbox_limits]\ncpu = 2.0\n\n" LOGIN "name = \"ssh\"\nenabled = true # yes\n",
-  LOGIN "name = \"gh\" # no value\n\n# own\n" LOGIN "path = '~/.npmrc'\nname = 'npm'\n"
-  "hosts = [ # r\n 'r.example' ]\n[sandbox_credentials.more]\nx = 1\n",
+  (LOGIN "name = \"gh\" # no value\n\n# own\n" LOGIN "path = '~/.npmrc'\nname = 'npm'\n"
+   "hosts = [ # r\n 'r.example' ]\n[sandbox_credentials.more]\nx = 1\n"),
   "sandbox_credentials = [ { name = 'kube', enabled = false, private_hosts = ['10.0.0.1:6443'] } ]\n",
   "sandbox_credentials = [\n  { name = \"aws\" }, # a\n  { path = \"~/x\", name = \"own\" }\n]\n",
   "sandbox_credentials = []\n[t]\n", "t = '\xf0\x9f\x98\x80' # \xe4\xbd\xa0\n" PROFILE " = 'strict'\n",
   "x = \"\"\"\n[sandbox_limits]\n" PROFILE " = \"strict\"\n\"\"\" # no\ny = '''\n'''''\n",
-  "d = 1979-05-27T07:32:00Z\nf = -inf\nn = nan\n[[models]]\nname = \"m\"\nprovider = \"openai\"\n"
-  "model = \"m\"\nbase_url = \"http://127.0.0.1:1\"\n",
+  ("d = 1979-05-27T07:32:00Z\nf = -inf\nn = nan\n[[models]]\nname = \"m\"\n"
+   "provider = \"openai\"\nmodel = \"m\"\nbase_url = \"http://127.0.0.1:1\"\n"),
 };
 
 static const char * const values[][2] = {
