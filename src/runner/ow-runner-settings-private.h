@@ -69,7 +69,7 @@ typedef struct {
 } OwRunnerSetting;
 
 typedef struct {
-  OwRunnerSetting *list;  /* (owned) in the order of the paths' bytes */
+  OwRunnerSetting *list;  /* (owned) each path once, in the order of their bytes */
   size_t           n;
   size_t           size;
   bool             whole; /* all of the folders were looked at */

@@ -21,7 +21,7 @@
 #define SETTINGS_MAX 4096u
 /* Of a larger file its first bytes, size and times are what counts. */
 #define FILE_MAX     (1024u * 1024u)
-/* Names between two looks at the clock. */
+/* Steps between two looks at the clock. */
 #define CLOCK_EVERY  256u
 #define DEPTH_MAX    256u
 
@@ -51,6 +51,7 @@ typedef struct {
   size_t                 at;
   size_t                 names;
   size_t                 bytes;
+  size_t                 steps;
   int64_t                wall_end;
   int64_t                cpu_end;
   bool                   stopped;
@@ -85,7 +86,7 @@ is_over (Walk *self)
   if (self->names > self->bounds.names || self->settings->n >= SETTINGS_MAX ||
       self->bytes > self->bounds.bytes)
     self->stopped = true;
-  else if (self->names % CLOCK_EVERY == 0 &&
+  else if (self->steps++ % CLOCK_EVERY == 0 &&
            (clock_now (CLOCK_MONOTONIC) >= self->wall_end ||
             clock_now (CLOCK_PROCESS_CPUTIME_ID) >= self->cpu_end))
     self->stopped = true;
@@ -272,8 +273,13 @@ lead_to (const Leads *leads,
          bool         is_hooks)
 {
   size_t root;
-  char *below = resolve (leads->walk, leads->folder, path, from_above, &root);
+  char *below;
 
+  /* A configuration can name as many as it likes, each of them a file to be read. */
+  leads->walk->names++;
+  if (is_over (leads->walk))
+    return;
+  below = resolve (leads->walk, leads->folder, path, from_above, &root);
   if (below == NULL)
     return;
   if (strcmp (below, ".") == 0)
@@ -681,6 +687,24 @@ compare (const void *one,
   return order != 0 ? order : (int) a->kind - (int) b->kind;
 }
 
+/* In order, and each path once: where several rules take one file the first one counts. */
+static void
+put_in_order (OwRunnerSettings *self)
+{
+  size_t n = 0;
+
+  if (self->n > 1)
+    qsort (self->list, self->n, sizeof *self->list, compare);
+  for (size_t i = 0; i < self->n; i++)
+    {
+      if (n > 0 && strcmp (self->list[i].path, self->list[n - 1].path) == 0)
+        free (self->list[i].path);
+      else
+        self->list[n++] = self->list[i];
+    }
+  self->n = n;
+}
+
 void
 ow_runner_settings_take (OwRunnerSettings      *self,
                          const OwRunnerRoots   *roots,
@@ -711,8 +735,7 @@ ow_runner_settings_take (OwRunnerSettings      *self,
   free (walk.folders);
   free (walk.devices);
   self->whole = !walk.stopped;
-  if (self->n > 1)
-    qsort (self->list, self->n, sizeof *self->list, compare);
+  put_in_order (self);
 }
 
 void

@@ -110,12 +110,8 @@ ow_tool_settings (const OwRunnerRoots *roots,
   ow_runner_settings_take (&now, roots, bounds);
   for (size_t i = 0; i < now.n; i++)
     {
-      const char *what;
+      const char *what = what_of (&answer, &now.list[i]);
 
-      /* Where several rules take one file the first one counts. */
-      if (i > 0 && strcmp (now.list[i].path, now.list[i - 1].path) == 0)
-        continue;
-      what = what_of (&answer, &now.list[i]);
       if (what != NULL)
         add (&answer, &now.list[i], what);
     }

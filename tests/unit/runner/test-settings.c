@@ -237,6 +237,34 @@ test_bounds (void)
   files_free (files);
 }
 
+/* What a configuration leads to is bounded as what the folders hold is, and a file that two rules
+ * take is one file: the two pictures of it are compared by its path. */
+static void
+test_leads (void)
+{
+  Files *files = files_new ();
+  OwRunnerSettingsBounds few = wide;
+  g_autoptr (GString) config = g_string_new ("[include]\n");
+  g_autofree char *found = NULL;
+  bool whole = true;
+
+  files_put (files, "work/.git/config", "[include]\npath = ../package.json\n");
+  files_put (files, "work/package.json", "{\"scripts\":{}}");
+  assert_list (files, "git-repository:work/.git! git-config:work/.git/config "
+               "git-config:work/package.json ");
+  for (int i = 0; i < 600; i++)
+    {
+      g_string_append_printf (config, "path = ../a/b/many/%d\n", i);
+      files_put (files, files_path (files, "work/a/b/many/%d", i) + strlen (files->top) + 1, "x");
+    }
+  files_put (files, "work/.git/config", config->str);
+  few.names = 300;
+  found = list (files, few, &whole);
+  g_assert_false (whole);
+  g_assert_cmpuint (strlen (found), <, 300 * strlen ("git-config:work/a/b/many/000 "));
+  files_free (files);
+}
+
 int
 main (int    argc,
       char **argv)
@@ -248,5 +276,6 @@ main (int    argc,
   g_test_add_func ("/settings/S08/places", test_places);
   g_test_add_func ("/settings/S08/hostile", test_hostile);
   g_test_add_func ("/settings/S05/bounds", test_bounds);
+  g_test_add_func ("/settings/S05/leads", test_leads);
   return g_test_run ();
 }
