@@ -102,6 +102,7 @@ def compiles(commands, room, include, scratch):
 def allowed(room):
     """A header that the room may include, for the control of its wrong-way cases."""
     return {"base": "base/ow-text.h", "wire": "wire/ow-rpc.h", "config": "base/ow-file.h",
+            "credentials": "config/ow-config.h",
             "openshell": "wire/ow-json.h", "containers": "base/ow-process.h",
             "runner": "wire/ow-rpc.h", "proxy": "wire/ow-json.h"}.get(room, "events/ow-event.h")
 
