@@ -22,6 +22,9 @@
 
 #define OW_CREDENTIAL_FILE_BYTES (16 * 1024 * 1024)
 
+/* NULL, or why a file that lies at @real, all links followed, is left out. */
+typedef const char *(*OwCredentialCopyFilter) (const char *person, const char *real);
+
 typedef struct {
   int           person_fd;  /* (owned) */
   int           home_fd;    /* (owned) -1 where nothing is to be written */
@@ -33,6 +36,7 @@ typedef struct {
   gid_t         gid;
   GPtrArray    *ours;       /* (owned) of char: folders that nothing is read of */
   GPtrArray    *left_out;   /* (owned) of char: "~/path (why)", since it was last cleared */
+  OwCredentialCopyFilter filter; /* (nullable) what else decides about a file, for now */
   guint         files;      /* how many may still be copied */
   guint         names;      /* how many may still be looked at */
   guint64       bytes;      /* how many may still be written */

@@ -135,6 +135,17 @@ is_systems (OwCredentialCopy *self,
 }
 
 static const char *
+filter (OwCredentialCopy *self,
+        int               fd)
+{
+  g_autofree char *path = self->filter != NULL ? ow_fd_get_path (fd) : NULL;
+
+  if (self->filter == NULL)
+    return NULL;
+  return path != NULL ? self->filter (self->person, path) : "it cannot be opened";
+}
+
+static const char *
 kind_of (mode_t mode)
 {
   if (S_ISSOCK (mode))
@@ -167,6 +178,8 @@ ow_credential_copy_may (OwCredentialCopy  *self,
     why = "the system's";
   else if (st->st_size > OW_CREDENTIAL_FILE_BYTES)
     why = "larger than 16 MiB";
+  else
+    why = filter (self, fd);
   if (why != NULL)
     ow_credential_copy_skip (self, path, why);
   return why == NULL;

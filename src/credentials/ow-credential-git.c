@@ -113,9 +113,11 @@ ow_credential_git_take (OwCredentials    *self,
     queue_file (&git, setting_files[i]);
   for (guint i = 0; i < queue->len && !ow_credential_copy_is_over (copy); i++)
     take_settings (&git, g_ptr_array_index (queue, i));
+  copy->filter = ow_git_config_why_no_words;
   for (gsize i = 0; i < G_N_ELEMENTS (plain_files); i++)
     take_file (&git, plain_files[i]);
   for (guint i = 0; i < findings->files->len; i++)
     take_file (&git, g_ptr_array_index (findings->files, i));
+  copy->filter = NULL;
   tell (&git);
 }

@@ -279,6 +279,27 @@ is_login_file (const char *below)
   return FALSE;
 }
 
+/* Settings and links can be an agent's, where the person keeps them in a folder that sessions have:
+ * what a file is called where it lies in truth is nothing that a setting or a link can say. */
+const char *
+ow_git_config_why_no_words (const char *person,
+                            const char *real)
+{
+  static const char * const names[] = {
+    "git", "ign", "exclude", "attributes", "message", "msg", "template", "mailmap", "signers",
+  };
+  const char *below = skip_folder (real, person);
+  g_autofree char *name = g_path_get_basename (real);
+  g_autofree char *lower = g_ascii_strdown (name, -1);
+
+  if (is_login_file (below != NULL ? below : real))
+    return "a login by its place or name";
+  for (gsize i = 0; i < G_N_ELEMENTS (names); i++)
+    if (strstr (lower, names[i]) != NULL)
+      return NULL;
+  return "not by its name what git reads such words from";
+}
+
 /* Files that git reads for their words, and which hold no settings. */
 static gboolean
 keep_file (Clean        *clean,

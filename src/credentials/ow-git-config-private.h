@@ -49,3 +49,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (OwGitFindings, ow_git_findings_free)
 void ow_git_config_clean (GPtrArray         *settings,
                           const OwGitPlaces *places,
                           OwGitFindings     *findings);
+
+/* An OwCredentialCopyFilter: NULL, or why the file at @real holds no words for git (what it ignores,
+ * templates, …). */
+const char *ow_git_config_why_no_words (const char *person,
+                                        const char *real);

@@ -239,6 +239,29 @@ def test_git_settings_come_inside_without_logins(account, workspace, wall, openw
     assert "~/.config/git/config (line 1 cannot be read)" in done.stderr and "include.path" in done.stderr
 
 
+def test_S02_settings_of_git_bring_no_other_file_along(account, workspace, wall, openworker):
+    """REQ-S03 [bubblewrap, openshell]: whoever keeps the settings of git in a folder that agents
+    have (dotfiles) has settings and links that an agent wrote."""
+    home, dots = workspace.home, workspace.home / "dots"
+    account.mkdir(dots)
+    account.write(home / "diary.txt", "secret-1\n", 0o600)
+    account.mkdir(home / ".ssh", 0o700)
+    account.write(home / ".ssh/gitignore", "secret-2\n", 0o600)
+    account.write(dots / "gitconfig", "[core]\n  excludesFile = ~/diary.txt\n"
+                  "[commit]\n  template = ~/message\n[mailmap]\n  file = ~/.mailmap\n")
+    (home / ".gitconfig").symlink_to(dots / "gitconfig")
+    (home / "message").symlink_to(dots / "message")
+    (dots / "message").symlink_to(home / "diary.txt")
+    (home / ".gitignore_global").symlink_to(dots / "ignore")
+    (dots / "ignore").symlink_to(home / ".ssh/gitignore")
+    account.write(dots / "mailmap", "Ana <a@example.org>\n")
+    (home / ".mailmap").symlink_to(dots / "mailmap")
+    done = exec_inside(account, workspace, openworker, wall, "cd; find . -type f; grep -r secret .; cat .mailmap")
+    assert "secret" not in done.stdout and "Ana <a@" in done.stdout, done.stdout
+    for name in ("diary.txt", "message", ".gitignore_global"):
+        assert f"~/{name} (" in done.stderr, done.stderr
+
+
 def test_A40_git_works_in_a_folder_of_another_account(account, workspace, wall, openworker,
                                                       ordinary_ids):
     """REQ-S03 [bubblewrap, openshell]: commands run as the folder's owner, and nothing is declared safe."""
