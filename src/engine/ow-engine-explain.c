@@ -76,17 +76,21 @@ take_allowed (Question    *question,
   for (guint i = 0; i < ow_event_list_get_n (events); i++)
     {
       const OwEvent *event = ow_event_list_get (events, i);
+      OwHost *host;
 
-      if (ow_event_get_kind (event) == OW_EVENT_HOST_DECISION &&
-          g_strcmp0 (ow_event_get_string (event, "decision"), "allow") == 0 &&
-          g_strcmp0 (ow_event_get_string (event, "reason"), "person") == 0)
-        g_ptr_array_add (question->allowed,
-                         ow_host_new (ow_event_get_string (event, "host"),
-                                      (guint16) ow_event_get_int (event, "port", 0)));
+      if (ow_event_get_kind (event) != OW_EVENT_HOST_DECISION ||
+          g_strcmp0 (ow_event_get_string (event, "decision"), "allow") != 0 ||
+          g_strcmp0 (ow_event_get_string (event, "reason"), "person") != 0)
+        continue;
+      host = ow_host_new (ow_event_get_string (event, "host"),
+                          (guint16) ow_event_get_int (event, "port", 0));
+      host->private = ow_json_get_bool (ow_event_get_members (event), "private", FALSE);
+      g_ptr_array_add (question->allowed, host);
     }
 }
 
-/* The list that it began with, whatever the settings say by now. */
+/* The list that it began with, whatever the settings say by now. It does not tell which of them
+ * may be private. */
 static void
 take_listed (Question     *question,
              const json_t *hosts)
@@ -100,8 +104,10 @@ take_listed (Question     *question,
       OwHost *host = text == NULL ? NULL
                      : ow_host_parse_as (text, OW_HOST_ADDRESS | OW_HOST_PRIVATE, NULL);
 
-      if (host != NULL)
-        g_ptr_array_add (question->listed, host);
+      if (host == NULL)
+        continue;
+      host->private = FALSE;
+      g_ptr_array_add (question->listed, host);
     }
 }
 

@@ -238,6 +238,7 @@ static const Schema schemas[OW_EVENT_N_TYPES] = {
                                  { "reason", STRING, NULL, NULL },
                                  LEVEL,
                                  { "address", STRING | OPTIONAL, NULL, NULL },
+                                 { "private", BOOLEAN | OPTIONAL, NULL, NULL },
                                  { "program", STRING | OPTIONAL, NULL, NULL },
                                  { "sandbox", STRING | OPTIONAL, NULL, NULL },
                                  { "call", STRING | OPTIONAL, NULL, NULL },

@@ -20,10 +20,26 @@ typedef struct {
   unsigned int port;
 } Asked;
 
-/* By what the proxy itself decides by. */
+/* A list that has a host. */
+typedef struct {
+  const char *rule;
+  char       *why;     /* (owned) (nullable) NULL: none has it */
+  gboolean    private; /* at an address of a private network too */
+} Listed;
+
+static void
+listed_clear (Listed *listed)
+{
+  g_free (listed->why);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Listed, listed_clear)
+
+/* By what the proxy itself decides by. @private (nullable) becomes TRUE where the list consents to
+ * private addresses, and else stays. */
 static gboolean
 lists (GPtrArray   *hosts,
-       const Asked *asked)
+       const Asked *asked,
+       gboolean    *private)
 {
   g_autoptr (GBytes) line = ow_host_line_new (hosts);
   gsize length;
@@ -31,10 +47,12 @@ lists (GPtrArray   *hosts,
   char error[OW_WIRE_ERROR_SIZE];
   /* Without its newline. */
   OwHostList *list = ow_host_list_parse (text, length - 1, error);
-  bool private_too;
+  bool private_too = false;
   gboolean found = list != NULL &&
                    ow_host_list_allows (list, &asked->name, asked->port, &private_too);
 
+  if (found && private_too && private != NULL)
+    *private = TRUE;
   ow_host_list_free (list);
   return found;
 }
@@ -45,7 +63,7 @@ profile_lists (OwNetworkProfile profile,
 {
   g_autoptr (GPtrArray) hosts = ow_network_profile_hosts (profile, NULL);
 
-  return lists (hosts, asked);
+  return lists (hosts, asked, NULL);
 }
 
 static const OwConfigCredential *
@@ -59,65 +77,64 @@ find_credential (const OwExplain *self,
     {
       const OwConfigCredential *credential = g_ptr_array_index (all, i);
 
-      if (credential->enabled == enabled && (lists (credential->hosts, asked) ||
-                                             lists (credential->private_hosts, asked)))
+      if (credential->enabled == enabled && (lists (credential->hosts, asked, NULL) ||
+                                             lists (credential->private_hosts, asked, NULL)))
         return credential;
     }
   return NULL;
 }
 
-/* A list that has it, in words; NULL: none has. */
-static char *
+/* The first rule that has it. Whether it may be private any of them can say. */
+static void
 find_allowed (const OwExplain *self,
               const Asked     *asked,
-              const char     **rule)
+              Listed          *found)
 {
   OwNetworkProfile profile = ow_config_get_profile (self->config);
   const OwConfigCredential *credential = find_credential (self, asked, TRUE);
+  gboolean began = self->listed == NULL || lists (self->listed, asked, &found->private);
+  gboolean extra = began && lists (ow_config_get_extra_hosts (self->config), asked,
+                                   &found->private);
+  gboolean allowed = self->allowed != NULL && lists (self->allowed, asked, &found->private);
 
-  gboolean open = self->listed == NULL || lists (self->listed, asked);
-
-  if (open && profile_lists (profile, asked))
-    {
-      *rule = profile == OW_PROFILE_STRICT ? "profile-strict" : "profile-standard";
-      return g_strdup_printf ("the network profile \"%s\" has it",
-                              ow_network_profile_to_string (profile));
-    }
-  if (open && lists (ow_config_get_extra_hosts (self->config), asked))
-    {
-      *rule = "extra-host";
-      return g_strdup ("sandbox_extra_hosts of config.toml has it");
-    }
   if (credential != NULL)
+    lists (credential->private_hosts, asked, &found->private);
+  if (began && profile_lists (profile, asked))
     {
-      *rule = "credential";
-      return g_strdup_printf ("it is a host of the login \"%s\", which is shared",
-                              credential->name);
+      found->rule = profile == OW_PROFILE_STRICT ? "profile-strict" : "profile-standard";
+      found->why = g_strdup_printf ("the network profile \"%s\" has it",
+                                    ow_network_profile_to_string (profile));
     }
-  if (self->allowed != NULL && lists (self->allowed, asked))
+  else if (extra)
     {
-      *rule = "session";
-      return g_strdup ("it was allowed for this session");
+      found->rule = "extra-host";
+      found->why = g_strdup ("sandbox_extra_hosts of config.toml has it");
     }
-  if (self->listed != NULL && open)
+  else if (credential != NULL)
     {
-      *rule = "session";
-      return g_strdup ("the list that this session began with has it");
+      found->rule = "credential";
+      found->why = g_strdup_printf ("it is a host of the login \"%s\", which is shared",
+                                    credential->name);
     }
-  return NULL;
+  else if (allowed || (self->listed != NULL && began))
+    {
+      found->rule = "session";
+      found->why = g_strdup (allowed ? "it was allowed for this session"
+                                     : "the list that this session began with has it");
+    }
 }
 
 static void
-say_allowed (json_t     *json,
-             const char *why,
-             const char *rule)
+say_allowed (json_t       *json,
+             const Listed *found)
 {
   g_autofree char *says = g_strdup_printf ("Allowed: %s. Should its name lead to an address of "
-                                           "this machine or of a private network, it is refused "
-                                           "all the same.", why);
+                                           "this machine%s, it is refused all the same.",
+                                           found->why, found->private
+                                           ? "" : " or of a private network");
 
   json_object_set_new (json, "allowed", json_true ());
-  json_object_set_new (json, "rule", json_string (rule));
+  json_object_set_new (json, "rule", json_string (found->rule));
   json_object_set_new (json, "says", json_string (says));
 }
 
@@ -212,16 +229,17 @@ explain_asked (const OwExplain *self,
                const Asked     *asked,
                json_t          *json)
 {
-  const char *rule = NULL;
+  g_auto (Listed) found = { 0 };
   g_autofree char *never = find_never (asked);
   gboolean kept_from = self->provider == OW_PROVIDER_OPENSHELL &&
                        ow_openshell_policy_keeps_from (asked->port);
-  g_autofree char *why = is_special (asked) ? NULL : find_allowed (self, asked, &rule);
 
-  if (why != NULL && kept_from)
+  if (!is_special (asked))
+    find_allowed (self, asked, &found);
+  if (found.why != NULL && kept_from)
     say_refused (json, "port", "Refused always: OpenShell lets no sandbox reach this port.");
-  else if (why != NULL)
-    say_allowed (json, why, rule);
+  else if (found.why != NULL)
+    say_allowed (json, &found);
   else if (never != NULL)
     say_refused (json, "always", never);
   else if (asked->name.is_address)

@@ -97,31 +97,20 @@ ow_session_hosts_call (OwSession *self,
 
 /* --- what a person allows --- */
 
-/* One host on its way onto the list. */
-typedef struct {
-  OwHost     *host;     /* (owned) */
-  const char *approval; /* static */
-} Allow;
-
-static void
-allow_free (Allow *allow)
-{
-  ow_host_free (allow->host);
-  g_free (allow);
-}
-
 /* The agent is told by the notice: it has seen the refusal, and would not try again. */
 static void
-append_allowed (OwSession   *self,
-                const Allow *allow)
+append_allowed (OwSession    *self,
+                const OwHost *host)
 {
-  g_autofree char *notice = g_strdup_printf ("%s:%u may be reached from now on: the person has "
-                                             "allowed it for this session.", allow->host->host,
-                                             allow->host->port);
-  json_t *members = json_pack ("{s:s, s:i, s:s, s:s, s:s}", "host", allow->host->host,
-                               "port", allow->host->port, "decision", "allow",
+  g_autofree char *name = ow_host_to_text (host);
+  g_autofree char *notice = g_strdup_printf ("%s may be reached from now on: the person has "
+                                             "allowed it for this session.", name);
+  json_t *members = json_pack ("{s:s, s:i, s:s, s:s, s:s}", "host", host->host,
+                               "port", host->port, "decision", "allow",
                                "reason", "person", "level", ow_level_to_string (self->level));
 
+  if (host->private)
+    json_object_set_new (members, "private", json_true ());
   if (ow_sandbox_get_id (self->sandbox) != NULL)
     json_object_set_new (members, "sandbox", json_string (ow_sandbox_get_id (self->sandbox)));
   if (ow_session_append (self, OW_EVENT_HOST_DECISION, members))
@@ -135,7 +124,6 @@ on_allowed (GObject      *source,
 {
   g_autoptr (GTask) task = user_data;
   OwSession *self = g_task_get_source_object (task);
-  const Allow *allow = g_task_get_task_data (task);
   GError *error = NULL;
 
   if (!ow_sandbox_allow_finish (OW_SANDBOX (source), result, &error))
@@ -144,7 +132,7 @@ on_allowed (GObject      *source,
       return;
     }
   if (self->sandbox != NULL)
-    append_allowed (self, allow);
+    append_allowed (self, g_task_get_task_data (task));
   g_task_return_boolean (task, TRUE);
 }
 
@@ -156,16 +144,14 @@ ow_session_allow_host_async (OwSession          *self,
                              gpointer            user_data)
 {
   g_autoptr (GTask) task = NULL;
-  Allow *allow = g_new0 (Allow, 1);
   GError *error = NULL;
 
   g_return_if_fail (OW_IS_SESSION (self));
   g_return_if_fail (host != NULL);
 
-  allow->host = ow_host_copy (host);
   task = g_task_new (self, cancellable, callback, user_data);
   g_task_set_source_tag (task, ow_session_allow_host_async);
-  g_task_set_task_data (task, allow, (GDestroyNotify) allow_free);
+  g_task_set_task_data (task, ow_host_copy (host), (GDestroyNotify) ow_host_free);
   if (self->sandbox != NULL)
     {
       ow_sandbox_allow_async (self->sandbox, host, cancellable, on_allowed,
@@ -221,9 +207,9 @@ on_question_allowed (GObject      *source,
 
   if (!ow_session_allow_host_finish (self, result, &error) && self->sandbox != NULL)
     {
-      g_autofree char *notice = g_strdup_printf ("%s:%u could not be allowed in this session: %s",
-                                                 question->host->host, question->host->port,
-                                                 error->message);
+      g_autofree char *name = ow_host_to_text (question->host);
+      g_autofree char *notice = g_strdup_printf ("%s could not be allowed in this session: %s",
+                                                 name, error->message);
 
       ow_session_append_notice (self, notice);
     }

@@ -169,6 +169,10 @@ def test_S14_N03_private_address_needs_a_word_of_its_own(engine, account, worksp
         assert not config.exists() or "10.77" not in config.read_text()
         (allowed,) = engine.lines("sandbox", "allow", session, host, "--private", *options)
         assert allowed == {"host": host, "session": True, "machine": machine, "private": True}
+        # The record has what was agreed to, and what is explained goes by it.
+        assert [one.get("private") for one in decisions(engine, session) if one["reason"] == "person"] == [True]
+        (explained,) = engine.lines("sandbox", "explain", "--session", session, host)
+        assert explained["allowed"] and "of this machine, it is refused" in explained["says"], explained
         account.write(workspace.folder / "go-one", "")
         engine.wait_end(session, 60)
     # The network of the test leads nowhere: what is not refused by the list fails in another way.
