@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "ow-credential-finding-private.h"
 #include "ow-git-config-private.h"
 
 #define MAX_FILES 64
@@ -83,16 +84,11 @@ static void
 tell (Git *git)
 {
   GPtrArray *dropped = git->findings->dropped;
-  g_autoptr (GString) text = g_string_new (NULL);
+  g_autofree char *list = ow_credential_finding_join (dropped, ", ", MAX_NAMED);
 
-  for (guint i = 0; i < dropped->len && i < MAX_NAMED; i++)
-    g_string_append_printf (text, "%s%s", i > 0 ? ", " : "",
-                            (const char *) g_ptr_array_index (dropped, i));
-  if (dropped->len > MAX_NAMED)
-    g_string_append_printf (text, " and %u more", dropped->len - MAX_NAMED);
   if (dropped->len > 0)
     g_ptr_array_add (git->self->sentences,
-                     g_strdup_printf ("Left out of the settings of git: %s.", text->str));
+                     g_strdup_printf ("Left out of the settings of git: %s.", list));
   if (git->findings->unsigned_commits)
     g_ptr_array_add (git->self->sentences,
                      g_strdup ("Commits made inside are not signed: the key is not there."));

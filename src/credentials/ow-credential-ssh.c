@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ow-account-private.h"
+#include "ow-credential-finding-private.h"
 #include "ow-ssh-config-private.h"
 
 #define BIN       ".openworker/bin"
@@ -15,6 +16,7 @@
 #define MAX_DEPTH 16
 #define MAX_FILES 256
 #define KEY_BYTES 65536
+#define MAX_NAMED 8
 
 /* The names that ssh tries where nothing is configured, in its order. */
 static const char * const usual_keys[] = {
@@ -237,16 +239,11 @@ tell_dropped (Ssh           *ssh,
               OwCredentials *self)
 {
   GPtrArray *dropped = ssh->findings->dropped;
-  g_autoptr (GString) text = g_string_new (NULL);
+  g_autofree char *list = ow_credential_finding_join (dropped, ", ", MAX_NAMED);
 
-  for (guint i = 0; i < dropped->len && i < 8; i++)
-    g_string_append_printf (text, "%s%s", i > 0 ? ", " : "",
-                            (const char *) g_ptr_array_index (dropped, i));
-  if (dropped->len > 8)
-    g_string_append_printf (text, " and %u more", dropped->len - 8);
   if (dropped->len > 0)
-    g_ptr_array_add (self->sentences, g_strdup_printf ("Left out of the settings of ssh: %s.",
-                                                       text->str));
+    g_ptr_array_add (self->sentences,
+                     g_strdup_printf ("Left out of the settings of ssh: %s.", list));
 }
 
 guint

@@ -9,6 +9,7 @@
 #include "base/ow-source.h"
 #include "base/ow-state.h"
 #include "ow-credential-copy-private.h"
+#include "ow-credential-finding-private.h"
 #include "ow-credential-git-private.h"
 #include "ow-credential-login-private.h"
 #include "ow-credential-ssh-private.h"
@@ -77,19 +78,10 @@ tell_left_out (OwCredentials    *self,
                const char       *of)
 {
   GPtrArray *left_out = copy->left_out;
-  g_autoptr (GString) text = NULL;
+  g_autofree char *list = ow_credential_finding_join (left_out, ", ", MAX_NAMED);
 
-  if (left_out->len == 0)
-    return;
-  text = g_string_new (NULL);
-  g_string_append_printf (text, "Left out of %s: ", of);
-  for (guint i = 0; i < left_out->len && i < MAX_NAMED; i++)
-    g_string_append_printf (text, "%s%s", i > 0 ? ", " : "",
-                            (const char *) g_ptr_array_index (left_out, i));
-  if (left_out->len > MAX_NAMED)
-    g_string_append_printf (text, " and %u more", left_out->len - MAX_NAMED);
-  g_string_append_c (text, '.');
-  g_ptr_array_add (self->sentences, g_strdup (text->str));
+  if (left_out->len > 0)
+    g_ptr_array_add (self->sentences, g_strdup_printf ("Left out of %s: %s.", of, list));
   g_ptr_array_set_size (left_out, 0);
 }
 

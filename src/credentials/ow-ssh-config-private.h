@@ -30,7 +30,7 @@ typedef struct {
 /* What was met: for the driver and for the person. */
 typedef struct {
   GPtrArray *includes; /* (owned) of char: patterns below both homes, to be rewritten too */
-  GPtrArray *dropped;  /* (owned) of char: what was left out, each once */
+  GPtrArray *dropped;  /* (owned) of char: what was left out, each once; no arguments of programs */
 } OwSshFindings;
 
 OwSshFindings *ow_ssh_findings_new  (void);

@@ -184,6 +184,21 @@ drop (Rewrite    *rewrite,
     g_ptr_array_add (dropped, g_steal_pointer (&sentence));
 }
 
+/* Of a line that runs a program only which one: its arguments can be a password, and what is told
+ * goes to the model and into the record. */
+static void
+drop_program (Rewrite    *rewrite,
+              const char *keyword,
+              GPtrArray  *words)
+{
+  const char *program = word_at (words, g_ascii_strcasecmp (word_at (words, 0), "exec") == 0);
+  g_autofree char *name = strchr (program, '=') == NULL && *program != '\0'
+                          ? g_path_get_basename (program) : g_strdup ("");
+  g_autofree char *what = g_strdup_printf ("%s%s%s", keyword, *name != '\0' ? " " : "", name);
+
+  drop (rewrite, what, "it runs a program");
+}
+
 /* --- paths --- */
 
 static const char *
@@ -375,7 +390,7 @@ take_match (Rewrite    *rewrite,
 
   rewrite->dropping = !is_match_usable (words, &why);
   if (rewrite->dropping)
-    drop (rewrite, line, why);
+    drop (rewrite, "Match", why);
   else
     keep (rewrite, line);
 }
@@ -418,6 +433,7 @@ find_jump (GPtrArray *words)
 static void
 take_command (Rewrite    *rewrite,
               const char *line,
+              const char *keyword,
               const char *rest)
 {
   g_autoptr (GPtrArray) words = split_words (rest);
@@ -437,7 +453,7 @@ take_command (Rewrite    *rewrite,
       return;
     }
   if (g_ascii_strcasecmp (word_at (words, 0), "none") != 0)
-    drop (rewrite, line, "it runs a program");
+    drop_program (rewrite, keyword, words);
   append_own_command (rewrite);
 }
 
@@ -459,7 +475,7 @@ take_line (Rewrite    *rewrite,
     case SILENT:
       break;
     case PROGRAM:
-      drop (rewrite, line, "it runs a program");
+      drop_program (rewrite, keyword, words);
       break;
     case PATHS:
       take_paths (rewrite, line, keyword, words);
@@ -471,7 +487,7 @@ take_line (Rewrite    *rewrite,
       take_include (rewrite, words);
       break;
     case COMMAND:
-      take_command (rewrite, line, rest);
+      take_command (rewrite, line, keyword, rest);
       break;
     case JUMP:
       if (g_ascii_strcasecmp (word_at (words, 0), "none") == 0)

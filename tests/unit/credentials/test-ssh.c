@@ -149,6 +149,28 @@ test_proxies (void)
   expect ("ProxyCommand exec /usr/bin/ssh -W[%h]:%p jump\n", "ProxyJump jump\n");
 }
 
+/* What is told goes to the model: of a program its name, and never an argument. */
+static void
+test_told (void)
+{
+  static const char text[] =
+    "ProxyCommand sshpass -p hunter2 nc %h %p\nLocalCommand PW=hunter2 /bin/x\n"
+    "KnownHostsCommand \"/opt/a b/keys\" hunter2\nProxyCommand exec socat - PROXY:h:%h:%p,hunter2\n"
+    "Match host a exec \"curl -u me:hunter2 x\"\n";
+  static const char * const told[] = {
+    "proxycommand sshpass (it runs a program)", "localcommand (it runs a program)",
+    "knownhostscommand keys (it runs a program)", "proxycommand socat (it runs a program)",
+    "Match (it runs a program)",
+  };
+  g_autoptr (OwSshFindings) findings = NULL;
+  g_autofree char *got = rewrite (text, &findings);
+
+  g_assert_null (strstr (got, "hunter2"));
+  g_assert_cmpuint (findings->dropped->len, ==, G_N_ELEMENTS (told));
+  for (guint i = 0; i < findings->dropped->len; i++)
+    g_assert_cmpstr (g_ptr_array_index (findings->dropped, i), ==, told[i]);
+}
+
 /* What any line makes of it is one line or none of the same kind, never a second setting. */
 static void
 test_hostile (void)
@@ -177,6 +199,7 @@ main (int    argc,
   g_test_add_func ("/ssh/A29/strange-home", test_strange_home);
   g_test_add_func ("/ssh/S18/paths", test_paths);
   g_test_add_func ("/ssh/S18/proxies", test_proxies);
+  g_test_add_func ("/ssh/S18/told", test_told);
   g_test_add_func ("/ssh/hostile", test_hostile);
   return g_test_run ();
 }
