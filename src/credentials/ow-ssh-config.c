@@ -354,9 +354,11 @@ take_include (Rewrite   *rewrite,
     }
 }
 
-/* Criteria of another release would end ssh, and one runs a program. */
+/* Criteria of another release would end ssh, and one runs a program. *@what (transfer full) is
+ * then the criterion, without what it is compared with. */
 static gboolean
 is_match_usable (GPtrArray   *words,
+                 char       **what,
                  const char **why)
 {
   static const char * const alone[] = { "all", "canonical", "final", NULL };
@@ -375,7 +377,10 @@ is_match_usable (GPtrArray   *words,
       if (g_strv_contains (alone, lower))
         continue;
       if (!g_strv_contains (valued, lower))
-        return FALSE;
+        {
+          *what = g_strdup_printf ("Match %s", lower);
+          return FALSE;
+        }
       i += equal != NULL ? 0 : 1;
     }
   return words != NULL && words->len > 0;
@@ -386,11 +391,12 @@ take_match (Rewrite    *rewrite,
             const char *line,
             GPtrArray  *words)
 {
+  g_autofree char *what = NULL;
   const char *why = NULL;
 
-  rewrite->dropping = !is_match_usable (words, &why);
+  rewrite->dropping = !is_match_usable (words, &what, &why);
   if (rewrite->dropping)
-    drop (rewrite, "Match", why);
+    drop (rewrite, what != NULL ? what : "Match", why);
   else
     keep (rewrite, line);
 }

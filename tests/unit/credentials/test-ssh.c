@@ -160,7 +160,7 @@ test_told (void)
   static const char * const told[] = {
     "proxycommand sshpass (it runs a program)", "localcommand (it runs a program)",
     "knownhostscommand keys (it runs a program)", "proxycommand socat (it runs a program)",
-    "Match (it runs a program)",
+    "Match exec (it runs a program)",
   };
   g_autoptr (OwSshFindings) findings = NULL;
   g_autofree char *got = rewrite (text, &findings);
