@@ -3,7 +3,6 @@
 
 #include "config/ow-host.h"
 
-#include <arpa/inet.h>
 #include <string.h>
 
 #include "base/ow-error.h"
@@ -177,19 +176,13 @@ static char *
 read_address (const char    *name,
               OwAddressKind *kind)
 {
-  struct sockaddr_in v4 = { .sin_family = AF_INET };
-  struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
-  const struct sockaddr *address = NULL;
+  struct sockaddr_storage address;
   char text[OW_ADDRESS_TEXT_SIZE];
 
-  if (inet_pton (AF_INET, name, &v4.sin_addr) == 1)
-    address = (const struct sockaddr *) &v4;
-  else if (inet_pton (AF_INET6, name, &v6.sin6_addr) == 1)
-    address = (const struct sockaddr *) &v6;
-  if (address == NULL)
+  if (!ow_address_parse (name, &address))
     return NULL;
-  *kind = ow_address_classify (address);
-  ow_address_to_text (address, text);
+  *kind = ow_address_classify ((const struct sockaddr *) &address);
+  ow_address_to_text ((const struct sockaddr *) &address, text);
 
   return g_strdup (text);
 }

@@ -3,8 +3,6 @@
 
 #include "ow-engine-sandboxes-private.h"
 
-#include <netinet/in.h>
-
 #include "base/ow-error.h"
 #include "base/ow-paths.h"
 #include "base/ow-source.h"
@@ -115,17 +113,6 @@ do_allow (Allow *allow)
 
 /* --- names that stand for addresses --- */
 
-static OwAddressKind
-classify (GInetAddress *address)
-{
-  g_autoptr (GSocketAddress) end = g_inet_socket_address_new (address, 0);
-  struct sockaddr_storage native = { 0 };
-
-  if (!g_socket_address_to_native (end, &native, sizeof native, NULL))
-    return OW_ADDRESS_SPECIAL;
-  return ow_address_classify ((const struct sockaddr *) &native);
-}
-
 /* NULL: nothing is against the host. A single address that is private is enough: which of them is
  * connected to is not ours to say. */
 static GError *
@@ -137,8 +124,11 @@ judge (const OwHost *host,
 
   for (GList *link = addresses; link != NULL; link = link->next)
     {
-      const OwAddressKind kind = classify (link->data);
       g_autofree char *text = g_inet_address_to_string (link->data);
+      struct sockaddr_storage address;
+      const OwAddressKind kind = ow_address_parse (text, &address)
+                                 ? ow_address_classify ((const struct sockaddr *) &address)
+                                 : OW_ADDRESS_SPECIAL;
 
       if (kind == OW_ADDRESS_PRIVATE)
         {

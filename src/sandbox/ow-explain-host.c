@@ -3,8 +3,6 @@
 
 #include "sandbox/ow-explain.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <string.h>
 
 #include "config/ow-config-credentials.h"
@@ -198,14 +196,10 @@ read_asked (const char *text,
 static gboolean
 is_special (const Asked *asked)
 {
-  struct sockaddr_in v4 = { .sin_family = AF_INET };
-  struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
+  struct sockaddr_storage address;
 
-  if (inet_pton (AF_INET, asked->name.text, &v4.sin_addr) == 1)
-    return ow_address_classify ((const struct sockaddr *) &v4) == OW_ADDRESS_SPECIAL;
-  if (inet_pton (AF_INET6, asked->name.text, &v6.sin6_addr) == 1)
-    return ow_address_classify ((const struct sockaddr *) &v6) == OW_ADDRESS_SPECIAL;
-  return FALSE;
+  return ow_address_parse (asked->name.text, &address) &&
+         ow_address_classify ((const struct sockaddr *) &address) == OW_ADDRESS_SPECIAL;
 }
 
 /* Why no list can have it; NULL: one could. */

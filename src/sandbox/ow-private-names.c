@@ -3,7 +3,6 @@
 
 #include "ow-private-names-private.h"
 
-#include <netinet/in.h>
 #include <string.h>
 
 #include "base/ow-source.h"
@@ -46,10 +45,10 @@ new_list (void)
 static gboolean
 is_private (GInetAddress *address)
 {
-  g_autoptr (GSocketAddress) end = g_inet_socket_address_new (address, 0);
-  struct sockaddr_storage native = { 0 };
+  g_autofree char *text = g_inet_address_to_string (address);
+  struct sockaddr_storage native;
 
-  return g_socket_address_to_native (end, &native, sizeof native, NULL) &&
+  return ow_address_parse (text, &native) &&
          ow_address_classify ((const struct sockaddr *) &native) == OW_ADDRESS_PRIVATE;
 }
 

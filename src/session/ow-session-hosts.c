@@ -243,14 +243,11 @@ on_answered (GObject      *source,
 static gboolean
 is_private (const json_t *members)
 {
-  const char *text = ow_json_get_string (members, "address", NULL);
-  g_autoptr (GInetAddress) address = text != NULL ? g_inet_address_new_from_string (text) : NULL;
-  g_autoptr (GSocketAddress) end = address != NULL ? g_inet_socket_address_new (address, 0) : NULL;
-  struct sockaddr_storage native = { 0 };
+  struct sockaddr_storage address;
 
-  return g_str_equal (ow_json_get_string (members, "reason", ""), "address") && end != NULL &&
-         g_socket_address_to_native (end, &native, sizeof native, NULL) &&
-         ow_address_classify ((const struct sockaddr *) &native) == OW_ADDRESS_PRIVATE;
+  return g_str_equal (ow_json_get_string (members, "reason", ""), "address") &&
+         ow_address_parse (ow_json_get_string (members, "address", ""), &address) &&
+         ow_address_classify ((const struct sockaddr *) &address) == OW_ADDRESS_PRIVATE;
 }
 
 /* All that the person is shown of it. NULL: it cannot be written. */

@@ -107,6 +107,23 @@ ow_address_classify (const struct sockaddr *address)
   return OW_ADDRESS_SPECIAL;
 }
 
+bool
+ow_address_parse (const char              *text,
+                  struct sockaddr_storage *address)
+{
+  struct sockaddr_in v4 = { .sin_family = AF_INET };
+  struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
+
+  memset (address, 0, sizeof *address);
+  if (inet_pton (AF_INET, text, &v4.sin_addr) == 1)
+    memcpy (address, &v4, sizeof v4);
+  else if (inet_pton (AF_INET6, text, &v6.sin6_addr) == 1)
+    memcpy (address, &v6, sizeof v6);
+  else
+    return false;
+  return true;
+}
+
 void
 ow_address_to_text (const struct sockaddr *address,
                     char                   text[OW_ADDRESS_TEXT_SIZE])

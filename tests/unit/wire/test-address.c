@@ -59,6 +59,7 @@ test_classify (void)
       struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
       gboolean six = strchr (cases[i].text, ':') != NULL;
       const struct sockaddr *address = six ? (struct sockaddr *) &v6 : (struct sockaddr *) &v4;
+      struct sockaddr_storage parsed;
       char text[OW_ADDRESS_TEXT_SIZE];
 
       g_assert_cmpint (inet_pton (address->sa_family, cases[i].text,
@@ -67,7 +68,21 @@ test_classify (void)
       g_assert_cmpint (ow_address_classify (address), ==, cases[i].kind);
       ow_address_to_text (address, text);
       g_assert_cmpuint (strlen (text), >, 1);
+      g_assert_true (ow_address_parse (cases[i].text, &parsed));
+      g_assert_cmpint (ow_address_classify ((struct sockaddr *) &parsed), ==, cases[i].kind);
     }
+}
+
+static void
+test_none (void)
+{
+  static const char * const texts[] = {
+    "", "10.1", "010.0.0.1", "0x7f.1", "2130706433", "fe80::1%eth0", "[::1]", "::1 ", "a.example",
+  };
+  struct sockaddr_storage parsed;
+
+  for (gsize i = 0; i < G_N_ELEMENTS (texts); i++)
+    g_assert_false (ow_address_parse (texts[i], &parsed));
 }
 
 static void
@@ -87,6 +102,7 @@ main (int    argc,
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/address/S14/classify", test_classify);
+  g_test_add_func ("/address/S14/none", test_none);
   g_test_add_func ("/address/other-family", test_other_family);
   return g_test_run ();
 }

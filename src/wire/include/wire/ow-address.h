@@ -21,6 +21,10 @@ typedef enum {
  * be harmed is behind them, and a test may put a server of its own there. */
 OwAddressKind ow_address_classify (const struct sockaddr *address);
 
+/* Reads an address as inet_pton() does, and nothing that others take for one ("10.1", a zone).
+ * @address has port 0. */
+bool ow_address_parse (const char *text, struct sockaddr_storage *address);
+
 /* The address without its port; "" for a family that is no IP. */
 void ow_address_to_text (const struct sockaddr *address,
                          char                   text[OW_ADDRESS_TEXT_SIZE]);
