@@ -50,7 +50,7 @@ void ow_git_config_clean (GPtrArray         *settings,
                           const OwGitPlaces *places,
                           OwGitFindings     *findings);
 
-/* An OwCredentialCopyFilter: NULL, or why the file at @real holds no words for git (what it ignores,
+/* An OwCredentialCopyFilter: NULL, or why the file at @real holds no words for git (to ignore,
  * templates, …). */
 const char *ow_git_config_why_no_words (const char *person,
                                         const char *real);

@@ -82,13 +82,14 @@ on_names (GObject      *source,
   g_autoptr (GPtrArray) names = ow_private_names_find_finish (result);
   g_autofree char *ports = NULL;
   g_autofree char *left_out = ow_private_names_leave_out (plan->hosts, names);
+  GCancellable *cancellable;
 
   ports = ow_openshell_policy_tell_ports (plan);
   g_free (plan->notice);
   plan->notice = ports != NULL && left_out != NULL ? g_strconcat (ports, " ", left_out, NULL)
                                                    : g_strdup (ports != NULL ? ports : left_out);
-  ow_openshell_start_async (plan, g_task_get_cancellable (task), on_started,
-                            g_steal_pointer (&task));
+  cancellable = g_task_get_cancellable (task);
+  ow_openshell_start_async (plan, cancellable, on_started, g_steal_pointer (&task));
 }
 
 static void

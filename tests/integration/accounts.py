@@ -79,12 +79,15 @@ class Account:
         return process
 
     def run(self, argv, env=None, cwd=None, timeout=60, stdin=None, **options):
-        """Runs to its end, text captured; @stdin is text or None for /dev/null."""
+        """Runs to its end, text captured; @stdin is text or None for /dev/null. A fault that the
+        libraries complain of (a call with nothing where a task was meant) fails whatever test it is in."""
         feed = {"input": stdin} if stdin is not None else {"stdin": subprocess.DEVNULL}
-        return subprocess.run(
+        done = subprocess.run(
             self.argv(argv), env=self.env(**(env or {})), cwd=cwd or self.workspace.path,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
             start_new_session=True, timeout=scaled(timeout), check=False, **feed, **options)
+        assert "-CRITICAL **: " not in (done.stderr or ""), done.stderr
+        return done
 
     def give(self, *paths):
         """Makes files the account's, with all that is below them."""

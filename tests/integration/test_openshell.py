@@ -382,12 +382,13 @@ def test_S21_A43_killed(openshell, exec_in, account, workspace, openworker, stat
 
 
 def test_S21_stopped_by_its_person_while_it_is_made(openshell, account, workspace, openworker):
-    openshell.slow("create", 3)
+    openshell.slow("create", scaled(90))
     process = account.popen([openworker, "sandbox", "exec", "--provider", "openshell", "--folder",
                              workspace.folder, "--", "true"], stdout=-3, stderr=-1)
     wait_until(lambda: any(argv[:2] == ["sandbox", "create"] for _, _, argv in openshell.calls()), 20, "the create")
     process.send_signal(signal.SIGINT)
-    assert process.wait(scaled(60)) == 130, process.stderr.read()
+    assert process.wait(scaled(45)) == 130, process.stderr.read()
+    assert b"CRITICAL" not in process.stderr.read()
     check_nothing_left(openshell, workspace)
 
 
