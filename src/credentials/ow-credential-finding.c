@@ -111,10 +111,34 @@ ow_credential_finding_join (GPtrArray  *texts,
   return g_string_free (joined, FALSE);
 }
 
+/* Without the user of an address, whose password would go to the model and into the record. */
+static char *
+without_user (const char *text)
+{
+  GString *out = g_string_new (text);
+  gsize at = 0;
+
+  for (const char *mark; (mark = strstr (out->str + at, "://")) != NULL;)
+    {
+      const char *place = mark + 3;
+      gsize length = strcspn (place, " ");
+      const char *user_end = g_strrstr_len (place, (gssize) length, "@");
+
+      at = (gsize) (place - out->str);
+      if (user_end != NULL)
+        {
+          g_string_erase (out, (gssize) at, user_end - place);
+          g_string_insert (out, (gssize) at, "…");
+        }
+    }
+  return g_string_free (out, FALSE);
+}
+
 char *
 ow_credential_finding_show (const char *text)
 {
-  g_autofree char *valid = ow_text_from_bytes (text, -1);
+  g_autofree char *plain = without_user (text);
+  g_autofree char *valid = ow_text_from_bytes (plain, -1);
   g_autofree char *visible = ow_text_visible (valid);
 
   return ow_text_shorten (visible, SHOWN_CHARS, TRUE);

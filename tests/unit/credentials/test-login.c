@@ -250,11 +250,13 @@ test_aws_helpers (Fixture       *f,
        "[profile chain]\nrole_arn = arn\nsource_profile = vault\n"
        "[profile ec2]\nrole_arn = arn\ncredential_source = Ec2InstanceMetadata\n"
        "[profile web]\nweb_identity_token_file = /var/run/token\n"
-       "[profile china]\nregion = cn-north-1\n");
+       "[profile china]\nregion = cn-north-1\n"
+       "[profile own]\nendpoint_url = https://ana:abc/d@s3.example/x\n");
   assert_says (look (f), "profile \"vault\" asks \"/opt/bin/vault\": its helper program is not inside");
   assert_says (f->login->sentence, "profile \"ec2\" logs in by Ec2InstanceMetadata");
   assert_says (f->login->sentence, "/var/run/token");
   assert_says (f->login->sentence, "cn-north-1");
+  assert_says (f->login->sentence, "profile \"own\" asks https://…s3.example/x");
   g_assert_null (strstr (f->login->sentence, "abc"));
   /* Copied, because the person has it so, and said. */
   assert_use (f, OW_CREDENTIAL_USE_PART, "*.amazonaws.com:443");
