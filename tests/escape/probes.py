@@ -2,10 +2,18 @@
 # SPDX-FileCopyrightText: The OpenWorker authors
 """The rows of the table: the probes of escape-probe by name, with what they stand for."""
 
+import ctypes
 import errno
+import os
 import socket
 from dataclasses import dataclass
 from pathlib import Path
+
+from common.skips import has_pidfd_getfd
+
+KEYCTL = {"x86_64": 250, "aarch64": 219}
+KEYCTL_GET_KEYRING_ID = 0
+KEY_SPEC_SESSION_KEYRING = -3
 
 
 def _there(pattern, why):
@@ -22,6 +30,16 @@ def _family(family, kind):
                 return f"this kernel has no {family.name}"
         return None
     return lacks
+
+
+def _keyrings():
+    """A container's filter of system calls may refuse them to everybody."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    number = KEYCTL.get(os.uname().machine)
+    if number and libc.syscall(number, KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING, 0) < 0 and \
+            ctypes.get_errno() in (errno.EPERM, errno.ENOSYS):
+        return "a filter of system calls refuses keyrings here"
+    return None
 
 
 @dataclass(frozen=True)
@@ -71,12 +89,13 @@ GROUPS = {
         Row("memory-call", "the same by `process_vm_readv`"),
         Row("trace", "a process is traced"),
         Row("above", "a process above it, which holds the wall up inside, is traced", root=True),
-        Row("descriptor", "a descriptor of a process is taken (`pidfd_getfd`)"),
+        Row("descriptor", "a descriptor of a process is taken (`pidfd_getfd`)",
+            lacks=lambda: None if has_pidfd_getfd() else "pidfd_getfd is refused here"),
         Row("signal", "a process gets a signal"),
         Row("limits", "limits of a process are changed"),
         Row("join", "a namespace of a process is entered", root=True),
-        Row("key-found", "a key in the session's keyring is read"),
-        Row("key-made", "keyrings can be used"),
+        Row("key-found", "a key in the session's keyring is read", lacks=_keyrings),
+        Row("key-made", "keyrings can be used", lacks=_keyrings),
         Row("left-file", "a file that the parent left open is read"),
         Row("left-folder", "a folder that the parent left open leads to the home"),
         Row("left-elsewhere", "so does one of any process in sight"),
