@@ -46,11 +46,34 @@ is_usable (const json_t *entry)
   return g_strcmp0 (ow_json_get_string (entry, "state", NULL), "usable") == 0;
 }
 
-/* @meaning: what the agent can then do, which the rest does not always say. */
+/* What of @consent was not agreed to by --private. (transfer full) */
+static json_t *
+find_open (const json_t *consent)
+{
+  json_t *open = json_array ();
+
+  for (size_t i = 0; i < json_array_size (consent); i++)
+    {
+      json_t *host = json_array_get (consent, i);
+      gboolean agreed = FALSE;
+
+      for (size_t j = 0; j < json_array_size (options.agreed); j++)
+        agreed = agreed || json_equal (host, json_array_get (options.agreed, j));
+      if (!agreed)
+        json_array_append (open, host);
+    }
+  return open;
+}
+
+/* @meaning: what the agent can then do, which the rest does not always say. What is said of the
+ * files is left out where --private changes it. */
 static void
 print_one (const json_t *entry,
            gboolean      meaning)
 {
+  json_t *open = find_open (json_object_get (entry, "consent"));
+  gboolean changes = json_array_size (open) <
+                     json_array_size (json_object_get (entry, "consent"));
   g_autofree char *name = ow_text_visible (ow_json_get_string (entry, "name", "?"));
   g_autofree char *path = ow_text_visible (ow_json_get_string (entry, "path", "?"));
   g_autofree char *says = ow_text_visible (ow_json_get_string (entry, "says", ""));
@@ -60,10 +83,13 @@ print_one (const json_t *entry,
            path);
   if (meaning)
     g_print ("        %s\n", means);
-  if (!meaning || !is_usable (entry))
+  if (!meaning || (!is_usable (entry) && !changes))
     g_print ("        %s\n", says);
   print_texts (json_object_get (entry, "hosts"), "opens: ");
-  print_texts (json_object_get (entry, "consent"), "needs your consent, at private addresses: ");
+  if (meaning)
+    print_texts (options.agreed, "opens, at private addresses: ");
+  print_texts (open, "needs your consent, at private addresses: ");
+  json_decref (open);
 }
 
 /* (nullable) */
@@ -96,6 +122,20 @@ show_list (OwFace       *face,
   ow_face_finish (face, 0);
 }
 
+/* What is on and cannot be used is no copy that a session gets. */
+static void
+print_enabled (const json_t *entry)
+{
+  g_autofree char *says = ow_text_visible (ow_json_get_string (entry, "says", ""));
+  const char *state = ow_json_get_string (entry, "state", "");
+
+  if (g_str_equal (state, "missing") || g_str_equal (state, "nothing"))
+    g_print ("%s is on, but new sessions get no copy of it as it is now. %s\n", options.name, says);
+  else
+    g_print ("New sessions get a copy of %s (%s), owner-only, which goes with them.\n",
+             options.name, ow_json_get_string (entry, "path", "?"));
+}
+
 static void
 show_done (OwFace       *face,
            const json_t *result,
@@ -109,8 +149,7 @@ show_done (OwFace       *face,
     g_print ("The login %s is removed. Sessions that run keep their copy until they end.\n",
              options.name);
   else if (ow_json_get_bool (entry, "enabled", FALSE))
-    g_print ("New sessions get a copy of %s (%s), owner-only, which goes with them.\n",
-             options.name, ow_json_get_string (entry, "path", "?"));
+    print_enabled (entry);
   else
     g_print ("New sessions get nothing of %s. Sessions that run keep their copy until they end.\n",
              options.name);
@@ -198,7 +237,7 @@ show_meaning (OwFace       *face,
       ow_face_usage (face, "There is nobody to ask here. --yes shares it.");
       return;
     }
-  options.open = json_deep_copy (json_object_get (entry, "consent"));
+  options.open = find_open (json_object_get (entry, "consent"));
   ow_terminal_ask ("Share it with new sessions? [y/N] ", on_agreed, NULL);
 }
 
