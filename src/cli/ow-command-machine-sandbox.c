@@ -75,8 +75,9 @@ ow_command_machine_sandbox (OwFace  *face,
 
   if (!ow_face_parse (face, "get [KEY] | set KEY VALUE | unset KEY",
                       "The settings of the sandbox on this machine, in config.toml. New sessions "
-                      "have what is set; one that runs keeps what it has.", entries, FALSE, &argc,
-                      &argv))
+                      "have what is set; one that runs keeps what it has. The keys are those that "
+                      "“get” shows; a list is given whole, with commas between its entries.",
+                      entries, FALSE, &argc, &argv))
     return;
   if (g_strcmp0 (verb, "get") == 0 && argc <= 2)
     {

@@ -144,7 +144,7 @@ ow_command_run (OwFace  *face,
     { "folder", 'f', 0, G_OPTION_ARG_FILENAME_ARRAY, &options.folders,
       "A folder the session may use; repeatable, the first is where work starts", "DIR[:ro]" },
     { "provider", 'p', 0, G_OPTION_ARG_STRING, &options.provider,
-      "How commands run: bubblewrap (in a sandbox) or direct (in none)", "NAME" },
+      "How commands run: bubblewrap or openshell (in a sandbox), or direct (in none)", "NAME" },
     { "model", 'm', 0, G_OPTION_ARG_STRING, &options.model,
       "A model of “openworker model list” (the default one where none is given), openai:NAME, "
       "or replay:FILE", "NAME" },

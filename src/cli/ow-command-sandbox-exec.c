@@ -105,7 +105,8 @@ ow_command_sandbox_exec (OwFace  *face,
     { "folder", 'f', 0, G_OPTION_ARG_FILENAME_ARRAY, &folders,
       "A folder the command may use; repeatable, the first is where it starts", "DIR[:ro]" },
     { "provider", 'p', 0, G_OPTION_ARG_STRING, &provider,
-      "How the command runs: bubblewrap (in a sandbox) or direct (in none)", "NAME" },
+      "How the command runs: bubblewrap or openshell (in a sandbox), or direct (in none)",
+      "NAME" },
     { NULL }
   };
   json_t *params;

@@ -104,7 +104,7 @@ ow_command_sandbox_prove (OwFace  *face,
   gboolean last = FALSE;
   const GOptionEntry entries[] = {
     { "provider", 'p', 0, G_OPTION_ARG_STRING, &provider,
-      "Which wall: bubblewrap (the machine's setting where none is given)", "NAME" },
+      "Which wall: bubblewrap or openshell (the machine's setting where none is given)", "NAME" },
     { "last", 0, 0, G_OPTION_ARG_NONE, &last,
       "Try nothing: say what the last proof came to, and what changed since", NULL },
     { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "Print the result as JSON", NULL },
