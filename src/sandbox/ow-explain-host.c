@@ -261,8 +261,10 @@ ow_explain_host (const OwExplain *self,
                                              "says", "Allowed: without a sandbox nothing is "
                                              "refused."));
   else if (!known)
-    say_refused (json, "invalid", "Refused: it is no name of a host, no address that is written in "
-                 "full, or no port.");
+    say_refused (json, "invalid", strchr (text, '/') != NULL
+                 ? "Refused: it is no name of a host. A path begins with \"/\" or \"~/\"."
+                 : "Refused: it is no name of a host, no address that is written in full, or no "
+                 "port.");
   else
     explain_asked (self, &asked, json);
   return json;
