@@ -12,7 +12,8 @@
  * is found is looked at and nothing else; a configuration that is new or another one is told
  * whatever stands in it. */
 
-#define VALUE_MAX 1024
+/* A path and its end. */
+#define VALUE_MAX 4097
 
 typedef struct {
   const char *at;
@@ -52,6 +53,34 @@ is_name (const char *name,
   return length == strlen (wanted) && strncasecmp (name, wanted, length) == 0;
 }
 
+/* Behind the bracket that closes a section's name; a part of it in quotes may hold one. NULL: it
+ * is not closed. */
+static const char *
+find_close (const Text *text)
+{
+  bool quoted = false;
+
+  for (const char *at = text->at; at < text->end; at++)
+    {
+      if (*at == '"')
+        quoted = !quoted;
+      else if (*at == '\\' && quoted)
+        at++;
+      else if (*at == ']' && !quoted)
+        return at + 1;
+      else if (*at == '\n')
+        quoted = false;
+    }
+  return NULL;
+}
+
+/* What stands behind a backslash means. */
+static char
+unescape (char c)
+{
+  return c == 't' ? '\t' : c == 'n' ? '\n' : c == 'b' ? '\b' : c;
+}
+
 /* Takes the rest of the line, with quotes, escapes and comments gone. */
 static void
 take_value (Text *text,
@@ -76,6 +105,7 @@ take_value (Text *text,
           c = *++text->at;
           if (c == '\n')
             continue;
+          c = unescape (c);
         }
       if (n + 1 < VALUE_MAX)
         value[n++] = c;
@@ -97,6 +127,9 @@ ow_runner_setting_git_paths (const char              *content,
   const char *name;
   char value[VALUE_MAX];
 
+  /* A mark of the byte order is passed over by git too. */
+  if (length >= 3 && memcmp (content, "\xef\xbb\xbf", 3) == 0)
+    text.at += 3;
   for (; text.at < text.end; skip_line (&text))
     {
       size_t n;
@@ -110,11 +143,11 @@ ow_runner_setting_git_paths (const char              *content,
           n = take_name (&text, &name);
           core = is_name (name, n, "core");
           include = is_name (name, n, "include") || is_name (name, n, "includeif");
-          close = memchr (text.at, ']', (size_t) (text.end - text.at));
+          close = find_close (&text);
           if (close == NULL)
             return;
           /* A key may stand behind it. */
-          text.at = close + 1;
+          text.at = close;
           skip_blanks (&text);
         }
       n = take_name (&text, &name);

@@ -116,6 +116,10 @@ test_git_paths (void)
     { "[core \"x\"]\nhooksPath = y", "hooks=y;" },
     { "[core", "" }, { "", "" }, { "hooksPath = x", "" }, { "[core]\nhooksPath", "" },
     { "[core]\nhooksPath =", "hooks=;" },
+    { "\xef\xbb\xbf[core]\nhooksPath = x\n", "hooks=x;" },
+    { "[includeIf \"gitdir:a]b\"] path = x\n", "more=x;" },
+    { "[includeIf \"gitdir:a\\\"]b\"] path = x\n", "more=x;" },
+    { "[core]\nhooksPath = \"a\\tb\"\n", "hooks=a\tb;" },
   };
 
   for (gsize i = 0; i < G_N_ELEMENTS (cases); i++)
@@ -126,6 +130,20 @@ test_git_paths (void)
       ow_runner_setting_git_paths (exact, strlen (cases[i].text), add_path, all);
       g_assert_cmpstr (all->str, ==, cases[i].paths);
     }
+}
+
+/* As long as a path can be. */
+static void
+test_long_git_path (void)
+{
+  g_autoptr (GString) text = g_string_new ("[core]\nhooksPath = ");
+  g_autoptr (GString) all = g_string_new (NULL);
+
+  for (guint i = 0; i < 2000; i++)
+    g_string_append (text, "./");
+  g_string_append (text, "mine\n");
+  ow_runner_setting_git_paths (text->str, text->len, add_path, all);
+  g_assert_true (g_str_has_suffix (all->str, "./mine;"));
 }
 
 static void
@@ -272,6 +290,7 @@ main (int    argc,
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/settings/S08/names", test_names);
   g_test_add_func ("/settings/S08/git-paths", test_git_paths);
+  g_test_add_func ("/settings/S08/long-git-path", test_long_git_path);
   g_test_add_func ("/settings/S08/scripts", test_scripts);
   g_test_add_func ("/settings/S08/places", test_places);
   g_test_add_func ("/settings/S08/hostile", test_hostile);
