@@ -77,10 +77,11 @@ REFUSED = [
 
 
 def flags_of(commands, room):
-    """The compiler line of the room without its file and output: what meson gives it."""
+    """The compiler line of the room without its file and output: what meson gives it. What other
+    programs load is in no room's library."""
     for entry in commands:
         found = re.search(rf"\.\./src/{room}/[\w-]+\.c$", entry["file"])
-        if found:
+        if found and ".so.p/" not in entry["output"]:
             words = entry["command"].split()
             return entry["directory"], words[:words.index("-MD")] if "-MD" in words else words[:-4]
     return None, None
