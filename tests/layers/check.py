@@ -9,6 +9,7 @@ around that (`../`, a library's header) must be refused by the style rules.
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -82,7 +83,7 @@ def flags_of(commands, room):
     for entry in commands:
         found = re.search(rf"\.\./src/{room}/[\w-]+\.c$", entry["file"])
         if found and ".so.p/" not in entry["output"]:
-            words = entry["command"].split()
+            words = shlex.split(entry["command"])
             return entry["directory"], words[:words.index("-MD")] if "-MD" in words else words[:-4]
     return None, None
 
