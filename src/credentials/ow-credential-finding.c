@@ -127,7 +127,7 @@ without_user (const char *text)
       at = (gsize) (place - out->str);
       if (user_end != NULL)
         {
-          g_string_erase (out, (gssize) at, user_end - place);
+          g_string_erase (out, (gssize) at, user_end - place + 1);
           g_string_insert (out, (gssize) at, "…");
         }
     }
