@@ -71,7 +71,7 @@ write_private_hosts (const Data           *data,
   for (guint i = 0; i < credential->private_hosts->len; i++)
     g_ptr_array_add (all, g_ptr_array_index (credential->private_hosts, i));
   for (guint i = 0; data->private_hosts != NULL && i < data->private_hosts->len; i++)
-    if (!ow_config_hosts_find (all, g_ptr_array_index (data->private_hosts, i)))
+    if (ow_host_find_in (all, g_ptr_array_index (data->private_hosts, i)) == NULL)
       g_ptr_array_add (all, g_ptr_array_index (data->private_hosts, i));
 
   return ow_config_hosts_write_private (all);
@@ -87,17 +87,13 @@ make_steps (const Data           *data,
   const OwConfigCredential *credential = ow_config_find_credential (before->config, data->name);
   const int index = find_entry (before->toml, data->name);
   guint n = 0;
+  const OwConfigStep enabled = { { KEY, index, "enabled" }, data->enable ? "true" : "false" };
+  const OwConfigStep agreed = { { KEY, index, "private_hosts" }, private_hosts };
 
   if (credential->enabled != data->enable)
-    steps[n++] = (OwConfigStep) {
-      { KEY, index, "enabled" }, data->enable ? "true" : "false",
-    }
-  ;
+    steps[n++] = enabled;
   if (data->private_hosts != NULL && data->private_hosts->len > 0)
-    steps[n++] = (OwConfigStep) {
-      { KEY, index, "private_hosts" }, private_hosts,
-    }
-  ;
+    steps[n++] = agreed;
 
   return n;
 }

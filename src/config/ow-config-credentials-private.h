@@ -39,8 +39,5 @@ gboolean   ow_config_hosts_read_private    (const OwConfigTomlNode  *node,
 /* Such lists as a value of TOML. (transfer full) */
 char      *ow_config_hosts_write           (GPtrArray               *hosts);
 char      *ow_config_hosts_write_private   (GPtrArray               *hosts);
-/* Whether that name and port are in the list. */
-gboolean   ow_config_hosts_find            (GPtrArray               *hosts,
-                                            const OwHost            *host);
 
 G_END_DECLS

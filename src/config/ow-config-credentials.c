@@ -45,6 +45,29 @@ ow_config_credential_new (void)
   return self;
 }
 
+static void
+add_copies (GPtrArray *to,
+            GPtrArray *hosts)
+{
+  for (guint i = 0; i < hosts->len; i++)
+    g_ptr_array_add (to, ow_host_copy (g_ptr_array_index (hosts, i)));
+}
+
+OwConfigCredential *
+ow_config_credential_copy (const OwConfigCredential *credential)
+{
+  OwConfigCredential *copy = ow_config_credential_new ();
+
+  copy->name = g_strdup (credential->name);
+  copy->path = g_strdup (credential->path);
+  copy->enabled = credential->enabled;
+  copy->built_in = credential->built_in;
+  add_copies (copy->hosts, credential->hosts);
+  add_copies (copy->private_hosts, credential->private_hosts);
+
+  return copy;
+}
+
 void
 ow_config_credential_free (OwConfigCredential *credential)
 {
@@ -282,7 +305,7 @@ read_hosts (OwConfigCredential      *credential,
       return TRUE;
     }
   for (guint i = 0; i < hosts->len; i++)
-    same = same && ow_config_hosts_find (credential->hosts, g_ptr_array_index (hosts, i));
+    same = same && ow_host_find_in (credential->hosts, g_ptr_array_index (hosts, i)) != NULL;
   if (node != NULL && (!same || hosts->len != credential->hosts->len))
     return fail (node, entry, path, error, "the hosts of \"%s\" are its own; others go into "
                  "sandbox_extra_hosts, or an entry with a name of its own", credential->name);
@@ -380,5 +403,5 @@ ow_config_credential_allows (const OwConfigCredential *credential,
 {
   const OwHost wanted = { .host = (char *) host, .port = port };
 
-  return ow_config_hosts_find (credential->private_hosts, &wanted);
+  return ow_host_find_in (credential->private_hosts, &wanted) != NULL;
 }

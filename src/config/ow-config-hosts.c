@@ -110,16 +110,6 @@ ow_config_hosts_read_private (const OwConfigTomlNode  *node,
   return read_list (node, "private_hosts", TRUE, hosts, path, error);
 }
 
-gboolean
-ow_config_hosts_find (GPtrArray    *hosts,
-                      const OwHost *host)
-{
-  for (guint i = 0; i < hosts->len; i++)
-    if (ow_host_equal (g_ptr_array_index (hosts, i), host))
-      return TRUE;
-  return FALSE;
-}
-
 static char *
 write_list (GPtrArray *hosts,
             gboolean   marked)

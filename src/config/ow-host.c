@@ -319,6 +319,29 @@ ow_host_equal (const OwHost *a,
   return a->port == b->port && strcmp (a->host, b->host) == 0;
 }
 
+OwHost *
+ow_host_find_in (GPtrArray    *hosts,
+                 const OwHost *host)
+{
+  for (guint i = 0; i < hosts->len; i++)
+    if (ow_host_equal (g_ptr_array_index (hosts, i), host))
+      return g_ptr_array_index (hosts, i);
+
+  return NULL;
+}
+
+void
+ow_host_add_to (GPtrArray    *hosts,
+                const OwHost *host)
+{
+  OwHost *known = ow_host_find_in (hosts, host);
+
+  if (known == NULL)
+    g_ptr_array_add (hosts, ow_host_copy (host));
+  else
+    known->private = known->private || host->private;
+}
+
 gboolean
 ow_host_covers (const OwHost *entry,
                 const OwHost *host)

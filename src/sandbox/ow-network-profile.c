@@ -20,31 +20,13 @@ static const char * const search_hosts[] = {
   "api.search.brave.com", "api.tavily.com", "html.duckduckgo.com", "duckduckgo.com",
 };
 
-/* One that is there already stays, and is private where one of the two is. */
-static void
-add_host (GPtrArray    *hosts,
-          const OwHost *added)
-{
-  for (guint i = 0; i < hosts->len; i++)
-    {
-      OwHost *host = g_ptr_array_index (hosts, i);
-
-      if (ow_host_equal (host, added))
-        {
-          host->private = host->private || added->private;
-          return;
-        }
-    }
-  g_ptr_array_add (hosts, ow_host_copy (added));
-}
-
 static void
 add_names (GPtrArray          *hosts,
            const char * const *names,
            gsize               n)
 {
   for (gsize i = 0; i < n; i++)
-    add_host (hosts, &(OwHost) { .host = (char *) names[i], .port = HTTPS });
+    ow_host_add_to (hosts, &(OwHost) { .host = (char *) names[i], .port = HTTPS });
 }
 
 GPtrArray *
@@ -57,6 +39,6 @@ ow_network_profile_hosts (OwNetworkProfile profile,
   if (profile == OW_PROFILE_STANDARD)
     add_names (hosts, search_hosts, G_N_ELEMENTS (search_hosts));
   for (guint i = 0; extra_hosts != NULL && i < extra_hosts->len; i++)
-    add_host (hosts, g_ptr_array_index (extra_hosts, i));
+    ow_host_add_to (hosts, g_ptr_array_index (extra_hosts, i));
   return hosts;
 }

@@ -91,12 +91,8 @@ static gboolean
 is_looked_up (const OwHost *host,
               GPtrArray    *known)
 {
-  if (host->private || g_str_has_prefix (host->host, "*.") || ow_host_is_address (host))
-    return FALSE;
-  for (guint i = 0; i < known->len; i++)
-    if (ow_host_equal (g_ptr_array_index (known, i), host))
-      return FALSE;
-  return TRUE;
+  return !host->private && !g_str_has_prefix (host->host, "*.") && !ow_host_is_address (host) &&
+         ow_host_find_in (known, host) == NULL;
 }
 
 static gboolean

@@ -3,48 +3,9 @@
 
 #include "sandbox/ow-sandbox-plan.h"
 
-#include <string.h>
-
 #include "config/ow-config-credentials.h"
 #include "credentials/ow-credentials.h"
 #include "ow-wall-view-private.h"
-
-static OwConfigCredential *
-copy_entry (const OwConfigCredential *entry)
-{
-  OwConfigCredential *copy = ow_config_credential_new ();
-
-  g_free (copy->name);
-  g_free (copy->path);
-  copy->name = g_strdup (entry->name);
-  copy->path = g_strdup (entry->path);
-  copy->enabled = entry->enabled;
-  copy->built_in = entry->built_in;
-  for (guint i = 0; i < entry->hosts->len; i++)
-    g_ptr_array_add (copy->hosts, ow_host_copy (g_ptr_array_index (entry->hosts, i)));
-  for (guint i = 0; i < entry->private_hosts->len; i++)
-    g_ptr_array_add (copy->private_hosts,
-                     ow_host_copy (g_ptr_array_index (entry->private_hosts, i)));
-  return copy;
-}
-
-/* One that is private as well is so for the whole list. */
-static void
-add_host (OwSandboxPlan *plan,
-          const OwHost  *host)
-{
-  for (guint i = 0; i < plan->hosts->len; i++)
-    {
-      OwHost *known = g_ptr_array_index (plan->hosts, i);
-
-      if (ow_host_equal (known, host))
-        {
-          known->private = known->private || host->private;
-          return;
-        }
-    }
-  g_ptr_array_add (plan->hosts, ow_host_copy (host));
-}
 
 static void
 on_taken (GObject      *source,
@@ -77,7 +38,7 @@ ow_sandbox_plan_take_credentials_async (OwSandboxPlan       *plan,
   request->uid = plan->uid;
   request->gid = plan->gid;
   for (guint i = 0; i < entries->len; i++)
-    g_ptr_array_add (request->entries, copy_entry (g_ptr_array_index (entries, i)));
+    g_ptr_array_add (request->entries, ow_config_credential_copy (g_ptr_array_index (entries, i)));
   ow_credentials_take_async (request, cancellable, on_taken, task);
 }
 
@@ -103,7 +64,7 @@ ow_sandbox_plan_take_credentials_finish (OwSandboxPlan *plan,
   if (taken == NULL)
     return FALSE;
   for (guint i = 0; i < taken->hosts->len; i++)
-    add_host (plan, g_ptr_array_index (taken->hosts, i));
+    ow_host_add_to (plan->hosts, g_ptr_array_index (taken->hosts, i));
   g_clear_pointer (&plan->credentials, g_ptr_array_unref);
   plan->credentials = g_steal_pointer (&taken->shared);
   taken->shared = g_ptr_array_new ();

@@ -139,24 +139,6 @@ on_written (GObject      *object,
   g_rc_box_release_full (self, clear);
 }
 
-/* @host goes on the list, or what is there becomes private with it. */
-static void
-add_host (GPtrArray    *hosts,
-          const OwHost *host)
-{
-  for (guint i = 0; i < hosts->len; i++)
-    {
-      OwHost *other = g_ptr_array_index (hosts, i);
-
-      if (ow_host_equal (other, host))
-        {
-          other->private = other->private || host->private;
-          return;
-        }
-    }
-  g_ptr_array_add (hosts, ow_host_copy (host));
-}
-
 /* The first change, where it was not sent yet and no former one is still being written. */
 static void
 send_first (OwWallHosts *self)
@@ -166,7 +148,7 @@ send_first (OwWallHosts *self)
 
   if (change == NULL || self->sent || self->writing)
     return;
-  add_host (self->hosts, change->host);
+  ow_host_add_to (self->hosts, change->host);
   self->n_lists++;
   self->sent = self->writing = TRUE;
   write = g_new0 (Write, 1);

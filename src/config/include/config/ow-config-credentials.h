@@ -19,6 +19,7 @@ typedef struct {
 } OwConfigCredential;
 
 OwConfigCredential *ow_config_credential_new  (void);
+OwConfigCredential *ow_config_credential_copy (const OwConfigCredential *credential);
 void                ow_config_credential_free (OwConfigCredential *credential);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (OwConfigCredential, ow_config_credential_free)
 

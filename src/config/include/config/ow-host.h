@@ -38,5 +38,10 @@ char    *ow_host_to_text    (const OwHost *host);
 gboolean ow_host_is_address (const OwHost *host);
 /* The same host and port, whether or not private. */
 gboolean ow_host_equal      (const OwHost *a, const OwHost *b);
+/* What @hosts (of OwHost) has of that host and port: borrowed, NULL where there is none. */
+OwHost  *ow_host_find_in    (GPtrArray *hosts, const OwHost *host);
+/* Adds a copy to @hosts, which owns what is in it. A host that is there already stays, and becomes
+ * private where @host is. */
+void     ow_host_add_to     (GPtrArray *hosts, const OwHost *host);
 /* Whether @entry of a list has @host: itself or, with "*.", what is below it, at every depth. */
 gboolean ow_host_covers     (const OwHost *entry, const OwHost *host);
