@@ -184,13 +184,15 @@ void         ow_engine_sandboxes_delete       (OwLocalEngine       *self,
 void         ow_engine_sandboxes_reap         (OwLocalEngine       *self,
                                                const json_t        *params,
                                                GTask               *task);
-/* ow-engine-sandbox-hosts.c */
+/* ow-engine-sandbox-traffic.c */
 void         ow_engine_sandboxes_traffic      (OwLocalEngine       *self,
                                                const json_t        *params,
                                                GTask               *task);
+/* ow-engine-sandbox-hosts.c */
 void         ow_engine_sandboxes_logs         (OwLocalEngine       *self,
                                                const json_t        *params,
                                                GTask               *task);
+/* ow-engine-sandbox-allow.c */
 void         ow_engine_sandboxes_allow        (OwLocalEngine       *self,
                                                const json_t        *params,
                                                GTask               *task);

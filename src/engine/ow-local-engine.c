@@ -135,6 +135,7 @@ on_settings (const char *fault,
              gpointer    user_data)
 {
   OwLocalEngine *self = user_data;
+  g_autoptr (GPtrArray) sessions = g_ptr_array_new_with_free_func (g_object_unref);
   g_autofree char *text = NULL;
   GHashTableIter iter;
   gpointer work;
@@ -143,9 +144,12 @@ on_settings (const char *fault,
   self->fault = g_strdup (fault);
   text = fault != NULL ? g_strdup_printf ("%s This session keeps the wall that it has.", fault)
                        : g_strdup ("The settings of this machine can be used again.");
+  /* What is told may end a session, and so change the table. */
   g_hash_table_iter_init (&iter, self->sessions);
   while (g_hash_table_iter_next (&iter, NULL, &work))
-    ow_session_tell (((OwEngineWork *) work)->session, text);
+    g_ptr_array_add (sessions, g_object_ref (((OwEngineWork *) work)->session));
+  for (guint i = 0; i < sessions->len; i++)
+    ow_session_tell (g_ptr_array_index (sessions, i), text);
   ow_local_engine_tell_running (self);
 }
 
