@@ -15,3 +15,6 @@ OwCredentialLogin *ow_credential_login_share (OwCredentialCopy         *copy,
                                               const OwConfigCredential *entry,
                                               const char               *kubeconfig,
                                               GPtrArray                *environment);
+
+/* What @entry lets the agent do, for a session that has all of it. (transfer full) */
+char              *ow_credential_login_tell  (const OwConfigCredential *entry);

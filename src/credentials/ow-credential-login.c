@@ -39,6 +39,7 @@ typedef struct {
 typedef struct {
   const char *name;
   const char *what; /* what it lets the agent do */
+  const char *more; /* for who is to decide about it */
   /* FALSE: there are no files. */
   gboolean  (*look)(Look *look);
 } Kind;
@@ -353,18 +354,17 @@ look_ssh (Look *look)
   return TRUE;
 }
 
-
 static const Kind kinds[] = {
-  { "gh", "use gh: pull requests, issues, releases", look_gh },
-  { "aws", "use aws with your profiles", look_aws },
-  { "kube", "use kubectl with your clusters", look_kube },
-  { "ssh", "push and pull over SSH, and log in to servers, as you", look_ssh },
+  { "gh", "use gh: pull requests, issues, releases", ", as you", look_gh },
+  { "aws", "use aws with your profiles", ", and whatever these may do", look_aws },
+  { "kube", "use kubectl with your clusters", ", and whatever you may do there", look_kube },
+  { "ssh", "push and pull over SSH, and log in to servers, as you", "", look_ssh },
 };
 
 static const Kind *
 find_kind (const OwConfigCredential *entry)
 {
-  static const Kind own = { NULL, "use what is in it", look_own };
+  static const Kind own = { NULL, "use what is in it", ", as you", look_own };
 
   for (gsize i = 0; entry->built_in && i < G_N_ELEMENTS (kinds); i++)
     if (strcmp (kinds[i].name, entry->name) == 0)
@@ -374,6 +374,20 @@ find_kind (const OwConfigCredential *entry)
 }
 
 /* --- what is said --- */
+
+char *
+ow_credential_login_describe (const OwConfigCredential *entry)
+{
+  const Kind *kind = find_kind (entry);
+
+  return g_strdup_printf ("The agent can %s%s.", kind->what, kind->more);
+}
+
+char *
+ow_credential_login_tell (const OwConfigCredential *entry)
+{
+  return g_strdup_printf ("Lets the agent %s.", find_kind (entry)->what);
+}
 
 static OwCredentialUse
 judge (const OwCredentialFinding *finding,
@@ -397,7 +411,7 @@ say (const OwCredentialFinding *finding,
   switch (use)
     {
     case OW_CREDENTIAL_USE_ALL:
-      return g_strdup_printf ("Lets the agent %s.", kind->what);
+      return ow_credential_login_tell (finding->entry);
 
     case OW_CREDENTIAL_USE_PART:
       return g_strdup_printf ("Lets the agent %s; %s.", kind->what, notes);

@@ -127,6 +127,7 @@ take_ssh (OwCredentials              *self,
           const OwConfigCredential   *entry,
           const OwCredentialsRequest *request)
 {
+  g_autofree char *sentence = ow_credential_login_tell (entry);
   guint at = self->sentences->len;
 
   if (ow_credential_ssh_take (self, copy, entry, request) == 0)
@@ -134,8 +135,7 @@ take_ssh (OwCredentials              *self,
       tell_not_shared (self, entry, g_strdup ("There is nothing in ~/.ssh that can be copied."));
       return;
     }
-  tell_shared (self, at, entry, "Lets the agent push and pull over SSH, and log in to servers, as "
-               "the person.");
+  tell_shared (self, at, entry, sentence);
   add_hosts (self, entry->hosts);
 }
 

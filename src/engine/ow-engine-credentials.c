@@ -3,8 +3,6 @@
 
 #include "ow-local-engine-private.h"
 
-#include <string.h>
-
 #include "base/ow-error.h"
 #include "base/ow-paths.h"
 #include "credentials/ow-credential-login.h"
@@ -57,23 +55,6 @@ hosts_to_json (GPtrArray *hosts)
   return json;
 }
 
-/* What the agent can then do, as the person has to know before they turn it on. (transfer full) */
-static char *
-describe_meaning (const OwConfigCredential *entry)
-{
-  static const char * const meanings[][2] = {
-    { "ssh", "The agent can push and pull over SSH, and log in to your servers, as you." },
-    { "gh", "The agent can use gh as you: pull requests, issues, releases." },
-    { "aws", "The agent can use aws with your profiles, and whatever these may do." },
-    { "kube", "The agent can use kubectl with your clusters, and whatever you may do there." },
-  };
-
-  for (gsize i = 0; i < G_N_ELEMENTS (meanings); i++)
-    if (strcmp (meanings[i][0], entry->name) == 0)
-      return g_strdup (meanings[i][1]);
-  return g_strdup_printf ("The agent gets a copy of ~/%s, and can use it as you.", entry->path);
-}
-
 static json_t *
 describe (const OwConfigCredential *entry,
           gint64                    deadline)
@@ -81,7 +62,7 @@ describe (const OwConfigCredential *entry,
   g_autoptr (OwCredentialLogin) login = ow_credential_login_look (
     entry, g_get_home_dir (), g_getenv ("KUBECONFIG"), deadline);
   g_autofree char *path = g_strconcat ("~/", entry->path, NULL);
-  g_autofree char *meaning = describe_meaning (entry);
+  g_autofree char *meaning = ow_credential_login_describe (entry);
 
   return json_pack ("{s:s, s:b, s:b, s:s, s:o, s:o, s:s, s:s, s:s, s:o}", "name", entry->name,
                     "enabled", entry->enabled, "built_in", entry->built_in, "path", path,

@@ -27,6 +27,9 @@ typedef struct {
 /* "usable", "partly", "nothing" and "missing", as --json shows them. */
 const char *ow_credential_use_to_string (OwCredentialUse use);
 
+/* What the agent could do with @entry, for the person who is to decide about it. (transfer full) */
+char *ow_credential_login_describe (const OwConfigCredential *entry);
+
 /* @entry as it is under @home, without copying anything. Reads files and blocks on the disk, so it
  * belongs into a thread of its own, never into the engine's or a window's; a pipe or a device
  * never blocks it, and nothing is read after @deadline (of g_get_monotonic_time()). It starts no
