@@ -35,7 +35,8 @@ ow_config_edit_add_item (GBytes       *text,
   if (at < end && (scan->text[at] == '#' || ow_config_is_eol (scan, at)))
     {
       /* Indented as what stands below it. */
-      at = ow_config_find_line_end (scan, at) + strlen (scan->eol);
+      at = ow_config_find_line_end (scan, at);
+      at += ow_config_eol_bytes (scan, at);
       ow_config_splices_add (edit, at, at, g_strdup_printf (
                                "%.*s%s,%s", (int) (ow_config_skip_blanks (scan, at) - at),
                                scan->text + at, item, scan->eol));
@@ -113,7 +114,7 @@ take_line (const OwConfigScan *scan,
       ow_config_is_eol (scan, end))
     {
       *from = begin;
-      *to = end + strlen (scan->eol);
+      *to = end + ow_config_eol_bytes (scan, end);
     }
   else
     {

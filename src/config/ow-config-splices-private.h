@@ -34,6 +34,9 @@ gsize            ow_config_skip_blanks     (const OwConfigScan *scan,
                                             gsize               i);
 gboolean         ow_config_is_eol          (const OwConfigScan *scan,
                                             gsize               i);
+/* How long the line end at @i is, 0: there is none. A file can have both kinds. */
+gsize            ow_config_eol_bytes       (const OwConfigScan *scan,
+                                            gsize               i);
 /* Where the line with @i ends, before its line end. */
 gsize            ow_config_find_line_end   (const OwConfigScan *scan,
                                             gsize               i);

@@ -129,6 +129,13 @@ ow_config_is_eol (const OwConfigScan *scan,
 }
 
 gsize
+ow_config_eol_bytes (const OwConfigScan *scan,
+                     gsize               i)
+{
+  return !ow_config_is_eol (scan, i) ? 0 : scan->text[i] == '\r' ? 2 : 1;
+}
+
+gsize
 ow_config_find_line_end (const OwConfigScan *scan,
                          gsize               i)
 {

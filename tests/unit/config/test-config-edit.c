@@ -340,6 +340,8 @@ test_every_cut (Fixture       *f,
 #define HOSTS "sandbox_extra_hosts"
 
 static const Row hosts[] = {
+  { HOST, "a = 1\r\nsandbox_extra_hosts = [ # x\n'a.org',\n]\n",
+    "a = 1\r\nsandbox_extra_hosts = [ # x\n\"new.org:443\",\r\n'a.org',\n]\n", NULL },
   { HOST, "", HOSTS " = [\"new.org:443\"]\n", NULL },
   { HOST, "a = 1 # x\n[t]\nb = 2\n", "a = 1 # x\n" HOSTS " = [\"new.org:443\"]\n[t]\nb = 2\n",
     NULL },
@@ -375,6 +377,9 @@ test_hosts (Fixture       *f,
 
 /* "/b/bin" is taken out. */
 static const Row programs[] = {
+  /* The lines end in either way: no byte of the next one is taken for the rest of an end. */
+  { UNSHARE, "a = 1\r\nsandbox_programs = [\n  '/a/bin',\n  '/b/bin',\n# c\n]\n",
+    "a = 1\r\nsandbox_programs = [\n  '/a/bin',\n# c\n]\n", NULL },
   { UNSHARE, PROGRAMS " = [\"/b/bin\"]\n", PROGRAMS " = []\n", NULL },
   { UNSHARE, PROGRAMS " = ['/b/bin'] # x", PROGRAMS " = [] # x", NULL },
   { UNSHARE, PROGRAMS " = [\"/a\", \"/b/bin\", \"/c\"]\n", PROGRAMS " = [\"/a\", \"/c\"]\n",
