@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -83,6 +84,25 @@ ow_process_init (OwProcess *self)
   self->pidfd = -1;
 }
 
+/* More than a hundred sessions need, and no number that a loop over all of them takes long for. */
+#define MOST_FILES 65536
+
+/* What the program was started with, once it raised its own. */
+static struct rlimit started_with;
+static gboolean has_raised;
+
+void
+ow_process_raise_files (void)
+{
+  struct rlimit limit;
+
+  if (has_raised || getrlimit (RLIMIT_NOFILE, &limit) < 0)
+    return;
+  started_with = limit;
+  limit.rlim_cur = MAX (limit.rlim_cur, MIN (limit.rlim_max, MOST_FILES));
+  has_raised = setrlimit (RLIMIT_NOFILE, &limit) == 0;
+}
+
 /* Between fork and exec: async-signal-safe calls only. */
 static void
 set_up_child (gpointer user_data)
@@ -99,6 +119,8 @@ set_up_child (gpointer user_data)
       signal (signum, SIG_DFL);
   sigemptyset (&none);
   sigprocmask (SIG_SETMASK, &none, NULL);
+  if (has_raised)
+    setrlimit (RLIMIT_NOFILE, &started_with);
 
   /* Of a parent that is gone already no end is told. */
   if (setup->parent != 0 && (prctl (PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid () != setup->parent))

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "base/ow-error.h"
+#include "base/ow-process.h"
 #include "base/ow-random.h"
 #include "base/ow-source.h"
 #include "config/ow-keys.h"
@@ -61,6 +62,7 @@ ow_shared_engine_prepare_process (void)
   ow_keys_take_environment ();
   /* Core files would hold what a session saw. */
   setrlimit (RLIMIT_CORE, &no_core);
+  ow_process_raise_files ();
 }
 
 /* --- commands --- */

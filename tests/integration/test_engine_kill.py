@@ -216,7 +216,8 @@ def test_killed_at_a_moment(ordinary_user, workspace, openworker, whole_turn, nu
     assert len(interrupted) <= 1
     # What the model was told was done is done: nothing that ended well is missing.
     well = [event for event in before
-            if event["type"] == "tool-ended" and event["outcome"] == "ok"]
+            if event["type"] == "tool-ended" and event["tool"] == "shell"
+            and event["outcome"] == "ok"]
     assert len(lines(workspace)) >= len(well)
 
 

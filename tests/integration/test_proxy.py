@@ -101,7 +101,9 @@ class Inside:
         client.sendall(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode())
         head = b""
         while not head.endswith(b"\r\n\r\n"):
-            head += client.recv(1)
+            got = client.recv(1)
+            assert got, head
+            head += got
         assert head.startswith(b"HTTP/1.1 200 "), head
         return client
 

@@ -57,7 +57,10 @@ def proxy(link):
     with link:
         head = b""
         while b"\r\n\r\n" not in head:
-            head += link.recv(1)
+            got = link.recv(1)
+            if not got:
+                return
+            head += got
         if head.startswith(b"CONNECT good.test:22 HTTP/1.1\r\nHost: good.test:22\r\n"):
             link.sendall(b"HTTP/1.1 200 OK\r\nX: y\r\n\r\nbanner\n")
             echo(link)

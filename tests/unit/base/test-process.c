@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -379,6 +380,23 @@ test_thread (void)
   g_assert_error (error, OW_ERROR, OW_ERROR_FAILED);
 }
 
+/* Many sessions have more open files than a shell's limit, which what is started keeps. */
+static void
+test_files (void)
+{
+  struct rlimit limit;
+  g_autofree char *output = NULL;
+
+  g_assert_cmpint (getrlimit (RLIMIT_NOFILE, &limit), ==, 0);
+  limit.rlim_cur = 256;
+  g_assert_cmpint (setrlimit (RLIMIT_NOFILE, &limit), ==, 0);
+  ow_process_raise_files ();
+  g_assert_cmpint (getrlimit (RLIMIT_NOFILE, &limit), ==, 0);
+  g_assert_cmpuint (limit.rlim_cur, >=, MIN (limit.rlim_max, 65536));
+  output = run_shell ("ulimit -S -n");
+  g_assert_cmpstr (output, ==, "256\n");
+}
+
 /* What we ignore or block the child does not. */
 static void
 test_signals (void)
@@ -415,6 +433,7 @@ main (int   argc,
   g_test_add_func ("/process/quick", test_quick);
   g_test_add_func ("/process/thread", test_thread);
   g_test_add_func ("/process/signals", test_signals);
+  g_test_add_func ("/process/files", test_files);
   g_test_add_func ("/process/H22/descriptors", test_descriptors);
 
   return g_test_run ();

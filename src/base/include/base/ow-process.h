@@ -40,6 +40,10 @@ typedef struct {
   gpointer             output_data;
 } OwProcessOptions;
 
+/* As many open files as this program may have, for many sessions at once. What it starts gets the
+ * limit that it was started with itself: programs exist that cannot do with more. */
+void           ow_process_raise_files (void);
+
 /* Says of the calling thread, which is not the program's first, that it ends after
  * everything it starts: only then may it start anything. */
 void           ow_process_set_thread_stays (void);
