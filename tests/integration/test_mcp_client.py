@@ -46,6 +46,7 @@ def test_public_client_lists_and_calls_tools(account, workspace, runner, client_
     assert seen["server"] == "openworker-runner"
     assert seen["tools"] == sorted([
         "shell", "exec", "list", "read", "write", "edit", "grep", "glob", "undo", "changes",
+        "settings",
         "task_start", "task_read", "task_wait", "task_stop", "task_list"])
     assert seen["schemas"] is True
     assert (seen["write_error"], (workspace.folder / "new").read_text()) == (False, "é\n")
