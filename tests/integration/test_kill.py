@@ -32,6 +32,9 @@ OTHER_STATES = {
     "config-backed-up", "direct-started", "proven",
     # test_folders.py
     "changing", "old-wall-stopped", "old-wall-removed",
+    # test_credentials.py
+    "credential-folder", "credential-made", "credential-part", "credential-written",
+    "credentials-copied",
     # those of OpenShell
     "openshell-reserved", "openshell-creating", "openshell-created", "openshell-progress", "openshell-verified",
     "openshell-undone", "openshell-deleting", "reaped", "reaper-listed",
