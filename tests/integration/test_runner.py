@@ -79,7 +79,7 @@ def test_initialize_and_list(serve):
     tools = client.request("tools/list", {})["result"]["tools"]
     assert {tool["name"] for tool in tools} == {
         "shell", "exec", "list", "read", "write", "edit", "grep", "glob", "undo", "changes",
-        "task_start", "task_read", "task_wait", "task_stop", "task_list"}
+        "settings", "task_start", "task_read", "task_wait", "task_stop", "task_list"}
     for tool in tools:
         assert set(tool["inputSchema"]["required"]) <= set(tool["inputSchema"]["properties"])
     assert client.request("no/such", {})["error"]["code"] == -32601
