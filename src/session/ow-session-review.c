@@ -96,11 +96,10 @@ describe_undo (const OwSessionReview *review)
 /* --- the call --- */
 
 static void
-return_result (OwSession *self,
-               GTask     *task)
+return_result (OwSession       *self,
+               OwSessionReview *review,
+               GTask           *task)
 {
-  OwSessionReview *review = self->review;
-
   if (review->result != NULL)
     g_task_return_pointer (task, g_steal_pointer (&review->result),
                            (GDestroyNotify) ow_tool_result_free);
@@ -140,11 +139,13 @@ on_ended (GObject      *source,
       return;
     }
   g_task_set_task_data (task, g_strdup (review->call), g_free);
+  /* Who is told may ask for the next one at once. */
+  self->review = NULL;
   if (review->result == NULL)
     g_task_return_error (task, g_steal_pointer (&error));
   else
-    return_result (self, task);
-  g_clear_pointer (&self->review, ow_session_review_free);
+    return_result (self, review, task);
+  ow_session_review_free (review);
   if (self->phase == OW_SESSION_LEAVING)
     ow_session_take_down (self);
 }
@@ -185,7 +186,7 @@ ow_session_review_end (OwSession *self,
                        GTask     *task)
 {
   g_task_set_task_data (task, g_strdup (self->review->call), g_free);
-  return_result (self, task);
+  return_result (self, self->review, task);
 }
 
 /* --- how it begins --- */
