@@ -269,15 +269,7 @@ ow_engine_sandboxes_logs (OwLocalEngine *self,
   g_autoptr (OwEventList) events = NULL;
 
   if (session != NULL)
-    events = ow_engine_sandboxes_find_events (self, session);
-  if (session != NULL && events == NULL)
-    {
-      g_autofree char *shown = ow_text_visible (session);
-      g_autofree char *cut = ow_text_shorten (shown, 60, TRUE);
-
-      ow_error_setf (&error, OW_ERROR_USAGE, "See `openworker sessions list`.",
-                     "There is no session %s", cut);
-    }
+    events = ow_engine_sandboxes_need_events (self, session, &error);
   if (events == NULL)
     {
       g_task_return_error (task, error);

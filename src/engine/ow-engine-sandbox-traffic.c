@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#include "base/ow-error.h"
-#include "base/ow-text.h"
 #include "ow-engine-params-private.h"
 #include "ow-engine-records-private.h"
 
@@ -102,15 +100,7 @@ ow_engine_sandboxes_traffic (OwLocalEngine *self,
   OwEngineWork *work;
 
   if (session != NULL)
-    events = ow_engine_sandboxes_find_events (self, session);
-  if (session != NULL && events == NULL)
-    {
-      g_autofree char *shown = ow_text_visible (session);
-      g_autofree char *cut = ow_text_shorten (shown, 60, TRUE);
-
-      ow_error_setf (&error, OW_ERROR_USAGE, "See `openworker sessions list`.",
-                     "There is no session %s", cut);
-    }
+    events = ow_engine_sandboxes_need_events (self, session, &error);
   if (events == NULL)
     {
       g_task_return_error (task, error);

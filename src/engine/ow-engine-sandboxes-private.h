@@ -11,6 +11,10 @@
  * a killed run left. */
 OwEventList  *ow_engine_sandboxes_find_events (OwLocalEngine *self,
                                                const char    *session);
+/* The same; without such a session NULL and OW_ERROR_USAGE. */
+OwEventList  *ow_engine_sandboxes_need_events (OwLocalEngine *self,
+                                               const char    *session,
+                                               GError       **error);
 /* Borrowed (nullable): @member of the last of @events (nullable) that has it. */
 const json_t *ow_engine_sandboxes_find_member (OwEventList   *events,
                                                const char    *member);

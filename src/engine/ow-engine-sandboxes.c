@@ -36,6 +36,21 @@ ow_engine_sandboxes_find_events (OwLocalEngine *self,
   return store == NULL ? NULL : ow_store_load (store, session, NULL);
 }
 
+OwEventList *
+ow_engine_sandboxes_need_events (OwLocalEngine *self,
+                                 const char    *session,
+                                 GError       **error)
+{
+  OwEventList *events = ow_engine_sandboxes_find_events (self, session);
+  g_autofree char *shown = ow_text_visible (session);
+  g_autofree char *cut = ow_text_shorten (shown, 60, TRUE);
+
+  if (events == NULL)
+    ow_error_setf (error, OW_ERROR_USAGE, "See `openworker sessions list`.",
+                   "There is no session %s", cut);
+  return events;
+}
+
 const json_t *
 ow_engine_sandboxes_find_member (OwEventList *events,
                                  const char  *member)
