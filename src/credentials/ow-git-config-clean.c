@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/ow-text.h"
+#include "ow-credential-path-private.h"
 
 #define MAX_DROPPED 100
 #define SHOWN_CHARS 80
@@ -173,30 +174,20 @@ is_named_like_login (const OwGitSetting *setting)
 
 /* --- paths --- */
 
-static const char *
-skip_folder (const char *path,
-             const char *folder)
-{
-  gsize length = folder != NULL ? strlen (folder) : 0;
-
-  return length > 0 && strncmp (path, folder, length) == 0 && path[length] == '/'
-         ? path + length + 1 : NULL;
-}
-
 /* @path as one below the home; NULL: it does not lie there. */
 static char *
 find_below (const OwGitPlaces *places,
             const char        *path,
             gboolean           relative)
 {
-  const char *below = skip_folder (path, places->person);
+  const char *below = ow_credential_path_skip (path, places->person);
   g_autofree char *joined = NULL;
   g_autofree char *canonical = NULL;
 
   if (below == NULL)
-    below = skip_folder (path, places->named);
+    below = ow_credential_path_skip (path, places->named);
   if (below == NULL)
-    below = skip_folder (path, "~");
+    below = ow_credential_path_skip (path, "~");
   if (below == NULL)
     {
       g_autofree char *folder = g_path_get_dirname (places->file);
@@ -288,7 +279,7 @@ ow_git_config_why_no_words (const char *person,
   static const char * const names[] = {
     "git", "ign", "exclude", "attributes", "message", "msg", "template", "mailmap", "signers",
   };
-  const char *below = skip_folder (real, person);
+  const char *below = ow_credential_path_skip (real, person);
   g_autofree char *name = g_path_get_basename (real);
   g_autofree char *lower = g_ascii_strdown (name, -1);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/ow-text.h"
+#include "ow-credential-path-private.h"
 
 #define MAX_DROPPED 100
 #define SHOWN_CHARS 120
@@ -201,16 +202,6 @@ drop_program (Rewrite    *rewrite,
 
 /* --- paths --- */
 
-static const char *
-skip_folder (const char *path,
-             const char *folder)
-{
-  gsize length = folder != NULL ? strlen (folder) : 0;
-
-  return length > 0 && strncmp (path, folder, length) == 0 && path[length] == '/'
-         ? path + length + 1 : NULL;
-}
-
 /* @path as one below the home; NULL: it does not lie there. @relative_to: what a path without a
  * beginning is meant by, NULL: it is not known. */
 static char *
@@ -218,18 +209,18 @@ find_below (const OwSshPlaces *places,
             const char        *path,
             const char        *relative_to)
 {
-  const char *below = skip_folder (path, places->person);
+  const char *below = ow_credential_path_skip (path, places->person);
   g_autofree char *joined = NULL;
   g_autofree char *canonical = NULL;
 
   if (below == NULL)
-    below = skip_folder (path, places->named);
+    below = ow_credential_path_skip (path, places->named);
   if (below == NULL)
-    below = skip_folder (path, "~");
+    below = ow_credential_path_skip (path, "~");
   if (below == NULL)
-    below = skip_folder (path, "%d");
+    below = ow_credential_path_skip (path, "%d");
   if (below == NULL)
-    below = skip_folder (path, "${HOME}");
+    below = ow_credential_path_skip (path, "${HOME}");
   if (below == NULL)
     {
       if (relative_to == NULL || *path == '/' || *path == '~' || *path == '%' || *path == '$')
@@ -246,7 +237,7 @@ static gboolean
 is_in_place (const OwSshPlaces *places,
              const char        *below)
 {
-  return skip_folder (below, places->place) != NULL;
+  return ow_credential_path_skip (below, places->place) != NULL;
 }
 
 /* @path below the private home, in quotes. Of the home's own path nothing is a sign: @signs are
