@@ -22,10 +22,12 @@ void          ow_engine_join_free   (OwEngineJoin         *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (OwEngineJoin, ow_engine_join_free)
 
 /* @until_us: monotonic. @again: an engine was lost, so that another face may be about to be the
- * next one. */
+ * next one. Whatever ends it, also @cancellable, @callback is called, and a place that was taken
+ * by then is left with the result that nobody has. */
 void          ow_engine_join_async  (OwFaceKind            kind,
                                      gint64                until_us,
                                      gboolean              again,
+                                     GCancellable         *cancellable,
                                      GAsyncReadyCallback   callback,
                                      gpointer              user_data);
 OwEngineJoin *ow_engine_join_finish (GAsyncResult         *result,

@@ -25,6 +25,9 @@ typedef struct
 void
 ow_engine_join_free (OwEngineJoin *self)
 {
+  /* Whoever was to be the engine here is not: its name goes before its lock, as at an end. */
+  if (self->lock >= 0 && self->path != NULL)
+    ow_engine_place_leave (self->path, self->lock);
   if (self->lock >= 0)
     close (self->lock);
   if (self->socket >= 0)
@@ -153,7 +156,7 @@ on_retry (gpointer user_data)
   g_autoptr (GTask) task = g_object_ref (user_data);
   Search *search = g_task_get_task_data (task);
 
-  if (try_once (task))
+  if (g_task_return_error_if_cancelled (task) || try_once (task))
     return G_SOURCE_REMOVE;
   if (g_get_monotonic_time () < search->until_us)
     return G_SOURCE_CONTINUE;
@@ -167,10 +170,11 @@ void
 ow_engine_join_async (OwFaceKind           kind,
                       gint64               until_us,
                       gboolean             again,
+                      GCancellable        *cancellable,
                       GAsyncReadyCallback  callback,
                       gpointer             user_data)
 {
-  g_autoptr (GTask) task = g_task_new (NULL, NULL, callback, user_data);
+  g_autoptr (GTask) task = g_task_new (NULL, cancellable, callback, user_data);
   Search *search = g_new0 (Search, 1);
   GError *error = NULL;
 

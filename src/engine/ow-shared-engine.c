@@ -34,6 +34,7 @@ struct _OwSharedEngine
   OwEngineCalls  *calls;    /* (owned) */
   GPtrArray      *opening;  /* (owned) of GTask */
   GPtrArray      *closing;  /* (owned) of GTask */
+  GCancellable   *leaving;  /* (owned) of joining: nobody wants to join any more */
   char           *notice;   /* (owned) (nullable) */
   GSource        *retry;    /* (owned) (nullable) */
   gint64          until_us; /* of joining */
@@ -45,6 +46,7 @@ struct _OwSharedEngine
 
 static void ow_shared_engine_iface_init (OwEngineInterface *iface);
 static void begin_join (OwSharedEngine *self);
+static void finish_closing (OwSharedEngine *self);
 
 G_DEFINE_FINAL_TYPE_WITH_CODE (OwSharedEngine, ow_shared_engine, G_TYPE_OBJECT,
                                G_IMPLEMENT_INTERFACE (OW_TYPE_ENGINE,
@@ -380,8 +382,12 @@ on_joined (GObject      *source,
   GError *error = NULL;
   g_autoptr (OwEngineJoin) join = ow_engine_join_finish (result, &error);
 
-  if (self->closed)
-    g_clear_error (&error);
+  if (g_cancellable_is_cancelled (self->leaving) || self->closed)
+    {
+      g_clear_error (&error);
+      if (!self->closed)
+        finish_closing (self);
+    }
   else if (join == NULL)
     give_up (self, error);
   else if (join->role == OW_ENGINE_HOST)
@@ -395,13 +401,15 @@ on_joined (GObject      *source,
 static void
 begin_join (OwSharedEngine *self)
 {
-  if (self->joining || self->closed || self->role != OW_ENGINE_NONE)
+  if (self->joining || self->closed || self->role != OW_ENGINE_NONE ||
+      g_cancellable_is_cancelled (self->leaving))
     return;
   self->joining = TRUE;
   /* Tries follow each other in the time of the first. */
   if (self->until_us == 0)
     self->until_us = g_get_monotonic_time () + JOIN_US;
-  ow_engine_join_async (self->kind, self->until_us, self->again, on_joined, g_object_ref (self));
+  ow_engine_join_async (self->kind, self->until_us, self->again, self->leaving, on_joined,
+                        g_object_ref (self));
 }
 
 void
@@ -528,6 +536,12 @@ ow_shared_engine_close_async (OwSharedEngine      *self,
 
   g_task_set_source_tag (task, ow_shared_engine_close_async);
   g_ptr_array_add (self->closing, task);
+  /* The place may be taken and not yet be here: it is left when it comes. */
+  if (self->joining && self->coming == NULL && self->retry == NULL)
+    {
+      g_cancellable_cancel (self->leaving);
+      return;
+    }
   ow_source_clear (&self->retry);
   if (self->coming != NULL)
     {
@@ -583,6 +597,7 @@ ow_shared_engine_finalize (GObject *object)
   g_clear_object (&self->calls);
   g_ptr_array_unref (self->opening);
   g_ptr_array_unref (self->closing);
+  g_object_unref (self->leaving);
   g_free (self->notice);
   G_OBJECT_CLASS (ow_shared_engine_parent_class)->finalize (object);
 }
@@ -611,6 +626,7 @@ ow_shared_engine_init (OwSharedEngine *self)
   self->calls = ow_engine_calls_new ();
   self->opening = g_ptr_array_new_with_free_func (g_object_unref);
   self->closing = g_ptr_array_new_with_free_func (g_object_unref);
+  self->leaving = g_cancellable_new ();
   g_signal_connect (self->follow, "event", G_CALLBACK (on_follow_event), self);
   g_signal_connect (self->follow, "garbage", G_CALLBACK (on_garbage), self);
 }

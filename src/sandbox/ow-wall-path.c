@@ -168,7 +168,9 @@ step (Walk       *walk,
   if (below && (place->kind == OW_WALL_WAY || place->kind == OW_WALL_DIR ||
                 place->kind == OW_WALL_EMPTY))
     return leads_somewhere (walk->view, next);
-  walk->spot->unknown = walk->spot->unknown || (below && place->kind != OW_WALL_FILE);
+  /* What has the place's own name may be a link too in an image, as /lib is in most. */
+  walk->spot->unknown = walk->spot->unknown || place->kind == OW_WALL_IMAGE ||
+                        (below && place->kind != OW_WALL_FILE);
   return TRUE;
 }
 

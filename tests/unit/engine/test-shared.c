@@ -144,6 +144,37 @@ test_one_up (void)
   close_face (one);
 }
 
+static void
+on_maybe_opened (GObject      *source,
+                 GAsyncResult *result,
+                 gpointer      user_data)
+{
+  (*(guint *) user_data)++;
+  ow_shared_engine_open_finish (OW_SHARED_ENGINE (source), result, NULL);
+}
+
+/* However far it has come, a face that is left leaves nothing that others would wait for. */
+static void
+test_left_on_the_way (void)
+{
+  g_autofree char *dir = ow_paths_get_runtime_dir ();
+  g_autofree char *socket = g_build_filename (dir, "engine", NULL);
+
+  for (guint rounds = 0; rounds < 30; rounds++)
+    {
+      OwSharedEngine *face = ow_shared_engine_new (OW_FACE_UP);
+      guint n_opened = 0;
+
+      ow_shared_engine_open_async (face, NULL, on_maybe_opened, &n_opened);
+      g_assert_true (g_file_test (socket, G_FILE_TEST_EXISTS));
+      for (guint i = 0; i < rounds; i++)
+        g_main_context_iteration (NULL, FALSE);
+      close_face (face);
+      g_assert_false (g_file_test (socket, G_FILE_TEST_EXISTS));
+      g_assert_cmpuint (n_opened, ==, 1);
+    }
+}
+
 static gboolean saw_end;
 
 static void
@@ -477,6 +508,7 @@ main (int    argc,
   g_test_add_func ("/engine/shared/host-and-client", test_host_and_client);
   g_test_add_func ("/engine/shared/nobody-there", test_nobody_there);
   g_test_add_func ("/engine/shared/one-up", test_one_up);
+  g_test_add_func ("/engine/shared/left-on-the-way", test_left_on_the_way);
   g_test_add_func ("/engine/shared/host-is-lost", test_host_is_lost);
   g_test_add_func ("/engine/shared/host-stays", test_host_stays);
   for (guint i = 0; i < G_N_ELEMENTS (HELLOS); i++)
