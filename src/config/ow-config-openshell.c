@@ -14,9 +14,18 @@
 #define MAX_CPU 4096.0
 #define MAX_MEMORY_DIGITS 15
 
+/* With less no wall comes up, and with a little more no command of any use runs in it. */
+#define MIN_MEMORY (G_GUINT64_CONSTANT (64) << 20)
+
 /* Both engines' drivers take these, and one of them takes what it does not know for no limit. */
-static const char * const memory_units[] = {
-  "", "Ki", "Mi", "Gi", "Ti", "K", "M", "G", "T",
+static const struct {
+  const char *name;
+  guint64     bytes;
+} memory_units[] = {
+  { "", 1 },
+  { "Ki", G_GUINT64_CONSTANT (1) << 10 }, { "Mi", G_GUINT64_CONSTANT (1) << 20 },
+  { "Gi", G_GUINT64_CONSTANT (1) << 30 }, { "Ti", G_GUINT64_CONSTANT (1) << 40 },
+  { "K", 1000 }, { "M", 1000000 }, { "G", 1000000000 }, { "T", 1000000000000 },
 };
 
 static gboolean
@@ -39,12 +48,14 @@ static gboolean
 is_memory (const char *text)
 {
   gsize length = strspn (text, "0123456789");
+  guint64 number;
 
   if (length == 0 || length > MAX_MEMORY_DIGITS || text[0] == '0')
     return FALSE;
+  number = g_ascii_strtoull (text, NULL, 10);
   for (gsize i = 0; i < G_N_ELEMENTS (memory_units); i++)
-    if (strcmp (text + length, memory_units[i]) == 0)
-      return TRUE;
+    if (strcmp (text + length, memory_units[i].name) == 0)
+      return number >= (MIN_MEMORY + memory_units[i].bytes - 1) / memory_units[i].bytes;
   return FALSE;
 }
 
@@ -89,7 +100,7 @@ ow_config_openshell_read (OwConfig      *self,
   return read_limit (toml, path, "cpu", is_cpu, "a number of processors, such as 2, 0.5 or "
                      "\"500m\"", &self->cpu, error) &&
          read_limit (toml, path, "memory", is_memory, "a whole number of bytes, such as "
-                     "\"512Mi\" or \"4Gi\"", &self->memory, error);
+                     "\"512Mi\" or \"4Gi\", and no less than \"64Mi\"", &self->memory, error);
 }
 
 gboolean

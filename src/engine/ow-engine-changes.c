@@ -10,6 +10,7 @@
 #include "base/ow-text.h"
 #include "ow-engine-params-private.h"
 #include "ow-engine-records-private.h"
+#include "sandbox/ow-folder-answer.h"
 #include "session/ow-changes.h"
 #include "session/ow-settings.h"
 
@@ -31,6 +32,7 @@ typedef struct {
   json_t        *result;    /* (owned) what is known before the call */
   GTask         *task;      /* (owned) */
   gboolean       own_run;   /* the session is at work for this alone */
+  gboolean       shows;     /* and undoes nothing */
 } Ask;
 
 static void
@@ -354,6 +356,36 @@ look_at_settings (Ask *ask)
     ow_local_engine_tell_running (self);
 }
 
+/* --- folders that answer --- */
+
+static void
+on_answered (GObject      *source,
+             GAsyncResult *result,
+             gpointer      user_data)
+{
+  g_autoptr (Ask) ask = user_data;
+  GError *error = NULL;
+
+  if (!ow_folder_answer_finish (result, &error))
+    g_task_return_error (ask->task, error);
+  else if (ask->shows)
+    look_at_settings (g_steal_pointer (&ask));
+  else
+    ask_session (g_steal_pointer (&ask), "undo");
+}
+
+/* A session at work has its folders; for one that has ended they are opened again. Takes @ask. */
+static void
+await_folders (Ask *ask)
+{
+  static const char * const none[] = { NULL };
+  gboolean at_work = g_hash_table_contains (ask->engine->sessions, ask->id);
+  g_auto (GStrv) folders = ow_engine_folders_texts (ow_engine_folders_stored (ask->events));
+
+  ow_folder_answer_async (at_work ? none : (const char * const *) folders,
+                          g_task_get_cancellable (ask->task), on_answered, ask);
+}
+
 void
 ow_engine_changes_show (OwLocalEngine *self,
                         const json_t  *params,
@@ -370,7 +402,8 @@ ow_engine_changes_show (OwLocalEngine *self,
   set_calls (ask);
   set_commands (ask);
   ask->arguments = ow_changes_for_look (ask->changes);
-  look_at_settings (g_steal_pointer (&ask));
+  ask->shows = TRUE;
+  await_folders (g_steal_pointer (&ask));
 }
 
 /* --- undo: what is meant --- */
@@ -567,5 +600,5 @@ ow_engine_changes_undo (OwLocalEngine *self,
   ask->arguments = ow_changes_for_undo (some, &ask->undoes);
   json_object_set_new (ask->arguments, "apply", json_boolean (preview != NULL));
   json_object_set_new (ask->result, "applied", json_boolean (preview != NULL));
-  ask_session (g_steal_pointer (&ask), "undo");
+  await_folders (g_steal_pointer (&ask));
 }

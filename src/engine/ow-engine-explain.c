@@ -14,6 +14,7 @@
 #include "ow-engine-records-private.h"
 #include "ow-engine-sandboxes-private.h"
 #include "sandbox/ow-explain.h"
+#include "sandbox/ow-folder-answer.h"
 #include "sandbox/ow-folder.h"
 #include "sandbox/ow-registry.h"
 
@@ -22,6 +23,8 @@
 typedef struct
 {
   OwExplain  explain;
+  GPtrArray *texts;   /* (owned) of char, with a NULL at its end: folders to be looked at */
+  gboolean   named;   /* they are of the question, not of a session that has them */
   GPtrArray *folders; /* (owned) */
   OwConfig  *config;  /* (owned) */
   GPtrArray *allowed; /* (owned) (nullable) */
@@ -34,6 +37,7 @@ typedef struct
 static void
 question_free (Question *question)
 {
+  g_clear_pointer (&question->texts, g_ptr_array_unref);
   g_clear_pointer (&question->folders, g_ptr_array_unref);
   g_clear_object (&question->config);
   g_clear_pointer (&question->allowed, g_ptr_array_unref);
@@ -47,25 +51,14 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (Question, question_free)
 
 /* --- a session's --- */
 
-static gboolean
-take_folders (Question      *question,
-              const json_t  *folders,
-              GError       **error)
+static void
+take_folders (Question     *question,
+              const json_t *folders)
 {
-  for (size_t i = 0; i < json_array_size (folders); i++)
-    {
-      const json_t *item = json_array_get (folders, i);
-      g_autofree char *text = NULL;
-      OwFolder *folder;
+  g_auto (GStrv) texts = ow_engine_folders_texts (folders);
 
-      text = g_strconcat (ow_json_get_string (item, "path", ""),
-                          ow_json_get_bool (item, "read_only", TRUE) ? ":ro" : ":rw", NULL);
-      folder = ow_folder_look (text, error);
-      if (folder == NULL)
-        return FALSE;
-      g_ptr_array_add (question->folders, folder);
-    }
-  return TRUE;
+  for (guint i = 0; texts[i] != NULL; i++)
+    g_ptr_array_add (question->texts, g_strdup (texts[i]));
 }
 
 static void
@@ -154,7 +147,8 @@ take_session (Question       *question,
   take_places (question, session);
   take_allowed (question, events);
   take_listed (question, ow_engine_sandboxes_find_member (events, "hosts"));
-  return take_folders (question, ow_engine_sandboxes_find_member (events, "folders"), error);
+  take_folders (question, ow_engine_sandboxes_find_member (events, "folders"));
+  return TRUE;
 }
 
 /* --- the question --- */
@@ -166,17 +160,12 @@ take_named (Question      *question,
 {
   g_auto (GStrv) named = NULL;
 
+  question->named = TRUE;
   if (!ow_engine_params_read_folders (params, "folders", &named, error))
     return FALSE;
   for (guint i = 0; named != NULL && named[i] != NULL; i++)
-    {
-      OwFolder *folder = ow_folder_look (named[i], error);
-
-      if (folder == NULL)
-        return FALSE;
-      g_ptr_array_add (question->folders, folder);
-    }
-  return question->folders->len == 0 || ow_folder_check_set (question->folders, error);
+    g_ptr_array_add (question->texts, g_strdup (named[i]));
+  return TRUE;
 }
 
 /* As a session is started: root becomes the folders' owner. */
@@ -204,6 +193,7 @@ question_new (OwLocalEngine  *self,
   OwProviderKind named = OW_PROVIDER_UNSET;
   OwProviderKind kind = OW_PROVIDER_UNSET;
 
+  question->texts = g_ptr_array_new_with_free_func (g_free);
   question->folders = g_ptr_array_new_with_free_func ((GDestroyNotify) ow_folder_free);
   question->config = ow_local_engine_load_config (error);
   if (question->config == NULL ||
@@ -213,6 +203,7 @@ question_new (OwLocalEngine  *self,
   if (session != NULL ? !take_session (question, self, session, &kind, error)
       : !take_named (question, params, error))
     return NULL;
+  g_ptr_array_add (question->texts, NULL);
   if (named != OW_PROVIDER_UNSET)
     kind = named;
   if (kind == OW_PROVIDER_UNSET)
@@ -224,7 +215,6 @@ question_new (OwLocalEngine  *self,
                     "Give --provider bubblewrap, or set sandbox_provider in config.toml.");
       return NULL;
     }
-  take_account (question);
   question->explain.provider = kind;
   question->explain.folders = question->folders;
   question->explain.home = question->home;
@@ -236,6 +226,23 @@ question_new (OwLocalEngine  *self,
 }
 
 /* --- the answer --- */
+
+static gboolean
+look_at_folders (Question  *question,
+                 GError   **error)
+{
+  for (guint i = 0; i + 1 < question->texts->len; i++)
+    {
+      OwFolder *folder = ow_folder_look (g_ptr_array_index (question->texts, i), error);
+
+      if (folder == NULL)
+        return FALSE;
+      g_ptr_array_add (question->folders, folder);
+    }
+  take_account (question);
+  return !question->named || question->folders->len == 0 ||
+         ow_folder_check_set (question->folders, error);
+}
 
 static gboolean
 is_path (const char *text)
@@ -253,6 +260,7 @@ answer_in_thread (GTask        *task,
   json_t *answers = json_array ();
   GError *error = NULL;
 
+  look_at_folders (question, &error);
   for (guint i = 0; question->what[i] != NULL && error == NULL; i++)
     {
       const char *text = question->what[i];
@@ -273,23 +281,62 @@ answer_in_thread (GTask        *task,
   g_task_return_error (task, error);
 }
 
+typedef struct
+{
+  OwLocalEngine *engine;   /* (owned) */
+  Question      *question; /* (owned) (nullable) */
+  GTask         *task;     /* (owned) */
+} Ask;
+
+static void
+ask_free (Ask *ask)
+{
+  g_clear_object (&ask->engine);
+  g_clear_pointer (&ask->question, question_free);
+  g_clear_object (&ask->task);
+  g_free (ask);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Ask, ask_free)
+
+static void
+on_folders_answered (GObject      *source,
+                     GAsyncResult *result,
+                     gpointer      user_data)
+{
+  g_autoptr (Ask) ask = user_data;
+  g_autoptr (GTask) part = NULL;
+  GError *error = NULL;
+
+  if (!ow_folder_answer_finish (result, &error))
+    {
+      g_task_return_error (ask->task, error);
+      return;
+    }
+  part = g_task_new (ask->engine, g_task_get_cancellable (ask->task), ow_engine_return_part,
+                     g_object_ref (ask->task));
+  g_task_set_source_tag (part, ow_engine_explain_run);
+  g_task_set_task_data (part, g_steal_pointer (&ask->question), (GDestroyNotify) question_free);
+  g_task_run_in_thread (part, answer_in_thread);
+}
+
 void
 ow_engine_explain_run (OwLocalEngine *self,
                        const json_t  *params,
                        GTask         *task)
 {
+  g_autoptr (Ask) ask = g_new0 (Ask, 1);
   GError *error = NULL;
-  Question *question = question_new (self, params, &error);
-  g_autoptr (GTask) part = NULL;
+  const char * const *texts;
 
-  if (question == NULL)
+  ask->engine = g_object_ref (self);
+  ask->task = g_object_ref (task);
+  ask->question = question_new (self, params, &error);
+  if (ask->question == NULL)
     {
       g_task_return_error (task, error);
       return;
     }
-  part = g_task_new (self, g_task_get_cancellable (task), ow_engine_return_part,
-                     g_object_ref (task));
-  g_task_set_source_tag (part, ow_engine_explain_run);
-  g_task_set_task_data (part, question, (GDestroyNotify) question_free);
-  g_task_run_in_thread (part, answer_in_thread);
+  texts = (const char * const *) ask->question->texts->pdata;
+  ow_folder_answer_async (texts, g_task_get_cancellable (task), on_folders_answered,
+                          g_steal_pointer (&ask));
 }

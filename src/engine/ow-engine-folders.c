@@ -6,6 +6,7 @@
 #include "base/ow-error.h"
 #include "ow-engine-params-private.h"
 #include "ow-engine-records-private.h"
+#include "sandbox/ow-folder-answer.h"
 
 /* session.folders: the folders of a session, and other ones for one that runs. */
 
@@ -45,6 +46,23 @@ ow_engine_folders_stored (OwEventList *events)
   return folders;
 }
 
+char **
+ow_engine_folders_texts (const json_t *folders)
+{
+  g_autoptr (GStrvBuilder) builder = g_strv_builder_new ();
+
+  for (size_t i = 0; i < json_array_size (folders); i++)
+    {
+      const json_t *folder = json_array_get (folders, i);
+      gboolean read_only = ow_json_get_bool (folder, "read_only", TRUE);
+      g_autofree char *text = g_strconcat (ow_json_get_string (folder, "path", ""),
+                                           read_only ? ":ro" : ":rw", NULL);
+
+      g_strv_builder_add (builder, text);
+    }
+  return g_strv_builder_end (builder);
+}
+
 static void
 list_stored (OwLocalEngine *self,
              const char    *id,
@@ -79,24 +97,67 @@ is_changing (const json_t *params)
          json_array_size (json_object_get (params, "remove")) > 0;
 }
 
-static void
-change (OwEngineWork *work,
-        const json_t *params,
-        GTask        *task)
+/* A change that waits for its folders to answer. */
+typedef struct
 {
-  g_auto (GStrv) add = NULL;
-  g_auto (GStrv) take = NULL;
+  OwSession *session; /* (owned) */
+  GTask     *task;    /* (owned) */
+  char     **add;     /* (owned) (nullable) */
+  char     **take;    /* (owned) (nullable) */
+} Change;
+
+static void
+change_free (Change *change)
+{
+  g_clear_object (&change->session);
+  g_clear_object (&change->task);
+  g_strfreev (change->add);
+  g_strfreev (change->take);
+  g_free (change);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Change, change_free)
+
+static void
+on_answered (GObject      *source,
+             GAsyncResult *result,
+             gpointer      user_data)
+{
+  g_autoptr (Change) change = user_data;
+  GError *error = NULL;
+
+  if (ow_folder_answer_finish (result, &error))
+    ow_session_change_folders_async (change->session, (const char * const *) change->add,
+                                     (const char * const *) change->take, on_changed,
+                                     g_object_ref (change->task));
+  else
+    g_task_return_error (change->task, error);
+}
+
+/* What is taken out need not answer: that may be why it is. */
+static void
+begin_change (OwEngineWork *work,
+              const json_t *params,
+              GTask        *task)
+{
+  static const char * const none[] = { NULL };
+  g_autoptr (Change) change = g_new0 (Change, 1);
+  const char * const *texts = none;
   GError *error = NULL;
   /* A sandbox is not made without settings, and this one would be gone for the new one. */
   g_autoptr (OwConfig) config = ow_local_engine_load_config (&error);
 
-  if (config != NULL && ow_engine_params_read_folders (params, "add", &add, &error) &&
-      ow_engine_params_read_folders (params, "remove", &take, &error))
-    ow_session_change_folders_async (work->session, (const char * const *) add,
-                                     (const char * const *) take, on_changed,
-                                     g_object_ref (task));
-  else
-    g_task_return_error (task, error);
+  change->session = g_object_ref (work->session);
+  change->task = g_object_ref (task);
+  if (config == NULL || !ow_engine_params_read_folders (params, "add", &change->add, &error) ||
+      !ow_engine_params_read_folders (params, "remove", &change->take, &error))
+    {
+      g_task_return_error (task, error);
+      return;
+    }
+  if (change->add != NULL)
+    texts = (const char * const *) change->add;
+  ow_folder_answer_async (texts, g_task_get_cancellable (task), on_answered,
+                          g_steal_pointer (&change));
 }
 
 void
@@ -112,7 +173,7 @@ ow_engine_sessions_folders (OwLocalEngine *self,
   if (id == NULL)
     g_task_return_error (task, error);
   else if (work != NULL && is_changing (params))
-    change (work, params, task);
+    begin_change (work, params, task);
   else if (work != NULL)
     return_folders (task, ow_session_get_folders (work->session), FALSE);
   else if (!is_changing (params))

@@ -7,14 +7,18 @@
 #include "ow-engine-model-private.h"
 #include "ow-engine-params-private.h"
 #include "ow-engine-records-private.h"
+#include "sandbox/ow-folder-answer.h"
 
-/* An ended session that is about to go on, while its model's key is looked for. */
+/* An ended session that is about to go on, while its folders are asked for an answer and its
+ * model's key is looked for. */
 typedef struct
 {
   OwLocalEngine   *engine;   /* (owned) */
   OwConfig        *config;   /* (owned) */
   char            *id;       /* (owned) */
   char            *text;     /* (owned) (nullable) */
+  char            *model;    /* (owned) */
+  char            *base_url; /* (owned) (nullable) */
   OwProviderKind   provider;
   OwApprovePolicy  approve;
   gboolean         keep;
@@ -33,6 +37,8 @@ resume_free (Resume *resume)
   g_clear_object (&resume->task);
   g_free (resume->id);
   g_free (resume->text);
+  g_free (resume->model);
+  g_free (resume->base_url);
   json_decref (resume->result);
   g_free (resume);
 }
@@ -126,6 +132,25 @@ on_model (GObject      *source,
 }
 
 static void
+on_answered (GObject      *source,
+             GAsyncResult *result,
+             gpointer      user_data)
+{
+  g_autoptr (Resume) resume = user_data;
+  const char *model = resume->model;
+  const char *base_url = resume->base_url;
+  OwConfig *config = resume->config;
+  GCancellable *cancellable = g_task_get_cancellable (resume->task);
+  GError *error = NULL;
+
+  if (ow_folder_answer_finish (result, &error))
+    ow_engine_model_find_async (config, model, base_url, cancellable, on_model,
+                                g_steal_pointer (&resume));
+  else
+    g_task_return_error (resume->task, error);
+}
+
+static void
 set_nothing_chosen (GError    **error,
                     const char *what)
 {
@@ -204,9 +229,9 @@ ow_engine_resume_begin (OwLocalEngine *self,
 {
   g_autoptr (Resume) resume = g_new0 (Resume, 1);
   g_autoptr (OwEventList) events = NULL;
+  g_auto (GStrv) folders = NULL;
   const OwEvent *run = NULL;
   GError *error = NULL;
-  OwConfig *config;
 
   resume->engine = g_object_ref (self);
   resume->task = g_object_ref (task);
@@ -227,10 +252,11 @@ ow_engine_resume_begin (OwLocalEngine *self,
       return;
     }
   resume->marked = g_hash_table_add (self->resuming, g_strdup (id));
-  config = resume->config;
-  ow_engine_model_find_async (config, ow_event_get_string (run, "model"),
-                              ow_event_get_string (run, "base_url"),
-                              g_task_get_cancellable (task), on_model, g_steal_pointer (&resume));
+  resume->model = g_strdup (ow_event_get_string (run, "model"));
+  resume->base_url = g_strdup (ow_event_get_string (run, "base_url"));
+  folders = ow_engine_folders_texts (ow_engine_folders_stored (events));
+  ow_folder_answer_async ((const char * const *) folders, g_task_get_cancellable (task),
+                          on_answered, g_steal_pointer (&resume));
 }
 
 void

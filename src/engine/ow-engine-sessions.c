@@ -8,8 +8,9 @@
 #include "ow-engine-model-private.h"
 #include "ow-engine-params-private.h"
 #include "ow-engine-records-private.h"
+#include "sandbox/ow-folder-answer.h"
 
-/* What waits for its model's key. */
+/* What waits for its folders to answer, and for its model's key. */
 typedef struct
 {
   OwLocalEngine  *engine;   /* (owned) */
@@ -132,27 +133,52 @@ on_model (GObject      *source,
     begin (start, model);
 }
 
-void
-ow_engine_sessions_start (OwLocalEngine *self,
-                          const json_t  *params,
-                          GTask         *task)
+static void
+on_answered (GObject      *source,
+             GAsyncResult *result,
+             gpointer      user_data)
+{
+  g_autoptr (Start) start = user_data;
+  OwEngineParams *params = start->params;
+  OwConfig *config = start->config;
+  GCancellable *cancellable = g_task_get_cancellable (start->task);
+  GError *error = NULL;
+
+  if (!ow_folder_answer_finish (result, &error))
+    g_task_return_error (start->task, error);
+  else if (params->argv != NULL)
+    begin (start, NULL);
+  else
+    ow_engine_model_find_async (config, params->model, params->base_url, cancellable, on_model,
+                                g_steal_pointer (&start));
+}
+
+static void
+start_session (OwLocalEngine *self,
+               const json_t  *params,
+               gboolean       exec,
+               GTask         *task)
 {
   GError *error = NULL;
-  g_autoptr (Start) start = start_new (self, params, FALSE, task, &error);
-  OwConfig *config;
-  const char *model;
-  const char *base_url;
+  g_autoptr (Start) start = start_new (self, params, exec, task, &error);
+  const char * const *folders;
 
   if (start == NULL)
     {
       g_task_return_error (task, error);
       return;
     }
-  config = start->config;
-  model = start->params->model;
-  base_url = start->params->base_url;
-  ow_engine_model_find_async (config, model, base_url, g_task_get_cancellable (task), on_model,
-                              g_steal_pointer (&start));
+  folders = (const char * const *) start->params->folders;
+  ow_folder_answer_async (folders, g_task_get_cancellable (task), on_answered,
+                          g_steal_pointer (&start));
+}
+
+void
+ow_engine_sessions_start (OwLocalEngine *self,
+                          const json_t  *params,
+                          GTask         *task)
+{
+  start_session (self, params, FALSE, task);
 }
 
 void
@@ -160,13 +186,7 @@ ow_engine_sessions_exec (OwLocalEngine *self,
                          const json_t  *params,
                          GTask         *task)
 {
-  GError *error = NULL;
-  g_autoptr (Start) start = start_new (self, params, TRUE, task, &error);
-
-  if (start == NULL)
-    g_task_return_error (task, error);
-  else
-    begin (start, NULL);
+  start_session (self, params, TRUE, task);
 }
 
 /* The session of the parameters, where it is at work; FALSE: the task has ended, they name none. */

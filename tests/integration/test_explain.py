@@ -178,7 +178,9 @@ def compare(explained, paths):
     for path in paths:
         fault = find_fault(said[leads[path]], seen[path], control[path])
         # A link of the sandbox's own, as those of its processes, leads elsewhere than outside.
-        if fault is not None and find_fault(said[leads[path]], seen[path], control[leads[path]]) is not None:
+        if fault is not None and leads[path] != path:
+            fault = find_fault(said[leads[path]], seen[path], control[leads[path]])
+        if fault is not None:
             faults[path] = f"{fault}; said: {said[leads[path]]}"
     return faults, collections.Counter(said[path]["rule"] for path in paths)
 

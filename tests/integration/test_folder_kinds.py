@@ -3,13 +3,16 @@
 """Folders of every kind work from end to end, or are refused by their name before anything starts: odd
 names, many, one in the other, mount points, file systems, other owners (REQ-W01, REQ-W10, REQ-W12)."""
 
+import contextlib
 import ctypes
 import itertools
 import os
 import subprocess
+import time
 
 import pytest
 from conftest import scaled
+from engines import Up
 
 NAMES = {
     "space": "with space", "blanks": " both ends ", "quotes": "quote\"'s", "command": "$(touch made)`id`",
@@ -176,20 +179,49 @@ def test_folder_of_another_owner(ordinary_user, workspace, openworker, wall):
 
 
 @pytest.mark.root
+@contextlib.contextmanager
+def unanswered(place, uid, gid):
+    """A file system of @uid's at @place that no program answers for."""
+    device = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
+    words = f"fd={device},rootmode=40000,user_id={uid},group_id={gid}"
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.mount(b"theirs", os.fsencode(place), b"fuse", 0, words.encode()) == 0, ctypes.get_errno()
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", place], check=True)
+        os.close(device)
+
+
 @pytest.mark.fuse
 @pytest.mark.parametrize("account_kind", ["root"], indirect=True)
 def test_folder_that_its_file_system_keeps_root_from(account, workspace, inside, ordinary_ids):
     """As a person's own FUSE and NFS with root_squash do: refused by its name, and nothing waits for it."""
     place = account.mkdir(workspace.path / "theirs")
-    device = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
-    words = f"fd={device},rootmode=40000,user_id={ordinary_ids[0]},group_id={ordinary_ids[1]}"
-    libc = ctypes.CDLL(None, use_errno=True)
-    assert libc.mount(b"theirs", os.fsencode(place), b"fuse", 0, words.encode()) == 0, ctypes.get_errno()
-    try:
+    with unanswered(place, *ordinary_ids):
         done = inside([place], "true", timeout=30)
         assert done.returncode == 69 and str(place) in done.stderr and "Permission denied" in done.stderr, done.stderr
         done = inside([f"{place}:ro"], "true", timeout=30)
         assert done.returncode == 69 and str(place) in done.stderr, done.stderr
-    finally:
-        subprocess.run(["umount", "-l", place], check=True)
-        os.close(device)
+
+
+@pytest.mark.fuse
+@pytest.mark.parametrize("account_kind", ["root"], indirect=True)
+def test_folder_whose_server_is_silent(account, workspace, openworker, wall):
+    """Whoever looks there waits as long as the server does: a question about it ends in time with the
+    reason, and the engine answers everybody else meanwhile."""
+    place = account.mkdir(workspace.path / "far")
+    engine = Up(account, openworker)
+    with unanswered(place, 0, 0):
+        asked = account.popen([openworker, "sandbox", "explain", *wall.argv, "--folder", place, "--", f"{place}/x"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        started = account.popen([openworker, "sandbox", "exec", *wall.argv, "--folder", place, "--", "true"],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(5):
+            assert engine.run("status", timeout=5).returncode == 0
+            time.sleep(scaled(0.2))
+        said = asked.communicate(timeout=scaled(60))[1].decode()
+        assert asked.returncode == 1 and "did not answer within 10 seconds" in said, said
+        said = started.communicate(timeout=scaled(100))[1].decode()
+        assert started.returncode == 1 and str(place) in said and "did not answer" in said, said
+    assert engine.stop() == 0

@@ -160,6 +160,9 @@ test_openshell (Fixture       *f,
     { "[sandbox_limits]\ncpu = 2", FALSE, "2", NULL },
     { "[sandbox_limits]\ncpu = 0.5\nmemory = \"4Gi\"", FALSE, "0.5", "4Gi" },
     { "sandbox_limits = { cpu = \"500m\", memory = 1073741824 }", FALSE, "500m", "1073741824" },
+    { "[sandbox_limits]\nmemory = 67108864", FALSE, NULL, "67108864" },
+    { "[sandbox_limits]\nmemory = \"68M\"", FALSE, NULL, "68M" },
+    { "[sandbox_limits]\nmemory = \"64Mi\"", FALSE, NULL, "64Mi" },
     { "sandbox_limits.cpu = \"1.5\"\nsandbox_limits.memory = \"512M\"", FALSE, "1.5", "512M" },
   };
   static const char * const bad[] = {
@@ -178,6 +181,9 @@ test_openshell (Fixture       *f,
     "[sandbox_limits]\nmemory = -5", "[sandbox_limits]\nmemory = \"Gi\"",
     "[sandbox_limits]\nmemory = 1.5", "[sandbox_limits]\nmemory = \"9999999999999999Ti\"",
     "[sandbox_limits]\nmemory = \"4Gi\\u0000\"",
+    "[sandbox_limits]\nmemory = 1", "[sandbox_limits]\nmemory = 67108863",
+    "[sandbox_limits]\nmemory = \"63Mi\"", "[sandbox_limits]\nmemory = \"67M\"",
+    "[sandbox_limits]\nmemory = \"65535Ki\"",
   };
 
   for (gsize i = 0; i < G_N_ELEMENTS (good); i++)
