@@ -188,7 +188,7 @@ static const char * const values[][2] = {
   { PROFILE, "standard" }, { HOSTS, "n.example:8443, [fd00::5]:1" },
   { HOSTS, "[{ host = \"10.1.2.3:80\", private = true }, 'n.example']" }, { HOSTS, "" },
   { ANY, "true" }, { CPU, "3" }, { CPU, "1.5" }, { CPU, "250m" }, { MEMORY, "8Gi" },
-  { MEMORY, "1048576" }, { PROGRAMS, "/opt/x/bin" },
+  { MEMORY, "104857600" }, { PROGRAMS, "/opt/x/bin" },
 };
 
 /* How much of @before is still there around the one place that changed. */
