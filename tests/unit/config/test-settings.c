@@ -168,9 +168,9 @@ static const char * const fixtures[] = {
   "[t]\n" PROFILE " = \"not this one\"\n", "# t\n[t] # u\nx = [ # ]\n1,\n]\n\n[[l]]\n[[l]]\n",
   PROFILE " = \"strict\"\n" ANY " = false\n" HOSTS " = []\n" PROGRAMS " = []\n",
   HOSTS " = [\n  \"a.example\", # one\n  { host = \"b.example\", private = true }, # two\n]\n",
-  HOSTS " = ['a.example',\r\n'b.example'] # c\r\n[sandbox_limits] # l\r\n\r\nmemory = 1024\r\n",
+  HOSTS " = ['a.example',\r\n'b.example'] # c\r\n[sandbox_limits] # l\r\n\r\nmemory = 1073741824\r\n",
   "sandbox_limits = { memory = \"1Gi\" }\n", "sandbox_limits = { cpu = 2 } # two",
-  "sandbox_limits.cpu = \"500m\"\nsandbox_limits.memory = 1_024\n", "sandbox_limits.x = 1\n[t]\n",
+  "sandbox_limits.cpu = \"500m\"\nsandbox_limits.memory = 1_073_741_824\n", "sandbox_limits.x = 1\n[t]\n",
   "[sandbox_limits.more]\nx = 1\n", "[\"sandbox_limits\"]\n'cpu' = 1 # c\n# memory = 2\n[z]\n",
   "[sandbox_limits]\ncpu = 2.0\n\n" LOGIN "name = \"ssh\"\nenabled = true # yes\n",
   (LOGIN "name = \"gh\" # no value\n\n# own\n" LOGIN "path = '~/.npmrc'\nname = 'npm'\n"
