@@ -66,9 +66,10 @@ ask_new (OwLocalEngine *self,
   ask->result = json_pack ("{s:s?}", "session", id);
   if (id == NULL)
     return NULL;
-  if (g_hash_table_contains (self->resuming, id))
+  if (g_hash_table_contains (self->resuming, id) && !g_hash_table_contains (self->looks, id))
     {
-      ow_error_set (error, OW_ERROR_REFUSED, "Nothing was done", "the session is about to go on",
+      ow_error_set (error, OW_ERROR_REFUSED, "Nothing was done",
+                    "the session is about to go on",
                     "Try again in a moment.");
       return NULL;
     }
@@ -358,32 +359,79 @@ look_at_settings (Ask *ask)
 
 /* --- folders that answer --- */
 
+/* Of an ended session, whose folders are asked for an answer. */
+typedef struct
+{
+  OwLocalEngine *engine; /* (owned) */
+  char          *id;     /* (owned) */
+} Look;
+
+static void
+look_free (Look *look)
+{
+  g_object_unref (look->engine);
+  g_free (look->id);
+  g_free (look);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Look, look_free)
+
+/* Takes @ask. */
+static void
+begin (Ask *ask)
+{
+  if (ask->shows)
+    look_at_settings (ask);
+  else
+    ask_session (ask, "undo");
+}
+
 static void
 on_answered (GObject      *source,
              GAsyncResult *result,
              gpointer      user_data)
 {
-  g_autoptr (Ask) ask = user_data;
-  GError *error = NULL;
+  g_autoptr (Look) look = user_data;
+  g_autoptr (GPtrArray) asks = NULL;
+  g_autoptr (GError) error = NULL;
 
-  if (!ow_folder_answer_finish (result, &error))
-    g_task_return_error (ask->task, error);
-  else if (ask->shows)
-    look_at_settings (g_steal_pointer (&ask));
-  else
-    ask_session (g_steal_pointer (&ask), "undo");
+  g_hash_table_steal_extended (look->engine->looks, look->id, NULL, (gpointer *) &asks);
+  g_hash_table_remove (look->engine->resuming, look->id);
+  if (ow_folder_answer_finish (result, &error))
+    while (asks->len > 0)
+      begin (g_ptr_array_steal_index (asks, 0));
+  for (guint i = 0; i < asks->len; i++)
+    g_task_return_error (((Ask *) g_ptr_array_index (asks, i))->task, g_error_copy (error));
+  ow_local_engine_tell_running (look->engine);
 }
 
-/* A session at work has its folders; for one that has ended they are opened again. Takes @ask. */
+/* A session at work has its folders; for one that has ended they are opened again, and until then
+ * nobody else takes it up or away. Takes @ask. */
 static void
 await_folders (Ask *ask)
 {
-  static const char * const none[] = { NULL };
-  gboolean at_work = g_hash_table_contains (ask->engine->sessions, ask->id);
+  OwLocalEngine *self = ask->engine;
   g_auto (GStrv) folders = ow_engine_folders_texts (ow_engine_folders_stored (ask->events));
+  GPtrArray *asks = g_hash_table_lookup (self->looks, ask->id);
+  Look *look;
 
-  ow_folder_answer_async (at_work ? none : (const char * const *) folders,
-                          g_task_get_cancellable (ask->task), on_answered, ask);
+  if (g_hash_table_contains (self->sessions, ask->id))
+    {
+      begin (ask);
+      return;
+    }
+  if (asks != NULL)
+    {
+      g_ptr_array_add (asks, ask);
+      return;
+    }
+  look = g_new0 (Look, 1);
+  look->engine = g_object_ref (self);
+  look->id = g_strdup (ask->id);
+  asks = g_ptr_array_new_with_free_func ((GDestroyNotify) ask_free);
+  g_ptr_array_add (asks, ask);
+  g_hash_table_insert (self->looks, g_strdup (ask->id), asks);
+  g_hash_table_add (self->resuming, g_strdup (ask->id));
+  ow_folder_answer_async ((const char * const *) folders, NULL, on_answered, look);
 }
 
 void

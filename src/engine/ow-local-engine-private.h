@@ -45,6 +45,7 @@ struct _OwLocalEngine
   OwConsentRules *rules;     /* (owned) (nullable) likewise */
   GHashTable     *sessions;  /* (owned) id → OwEngineWork, those at work now */
   GHashTable     *resuming;  /* (owned) ids of those that are about to be */
+  GHashTable     *looks;     /* (owned) of those, the ones to be looked at: GPtrArray of who asks */
   GHashTable     *faces;     /* (owned) number → OwEngineFace */
   guint           next_face;
   const char     *host;      /* static: "window", "command", "up" */

@@ -445,6 +445,7 @@ ow_local_engine_finalize (GObject *object)
 
   g_clear_pointer (&self->sessions, g_hash_table_unref);
   g_clear_pointer (&self->resuming, g_hash_table_unref);
+  g_clear_pointer (&self->looks, g_hash_table_unref);
   g_clear_pointer (&self->faces, g_hash_table_unref);
   g_free (self->since);
   g_free (self->notice);
@@ -479,6 +480,8 @@ ow_local_engine_init (OwLocalEngine *self)
 
   self->sessions = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, ow_engine_work_free);
   self->resuming = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  self->looks = g_hash_table_new_full (g_str_hash, g_str_equal, g_free,
+                                       (GDestroyNotify) g_ptr_array_unref);
   self->faces = g_hash_table_new_full (NULL, NULL, NULL, ow_engine_face_free);
   self->host = "command";
   self->since = g_date_time_format (now, "%Y-%m-%dT%H:%M:%SZ");
