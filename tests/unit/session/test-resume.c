@@ -47,6 +47,10 @@ assert_notice (Fixture    *fixture,
 
 /* --- parked --- */
 
+/* What makes the file is itself what is stopped: a program that bash is about to start as it is
+ * stopped runs on until it is killed, and bash with it, which then hands nothing on. */
+#define STOPPED "sh -c 'echo x >> made; exec sleep 100'"
+
 static void
 test_parked_at_work (Fixture       *fixture,
                      gconstpointer  data)
@@ -55,7 +59,7 @@ test_parked_at_work (Fixture       *fixture,
   const OwEvent *resumed;
   guint n;
 
-  session_make (fixture, script_model_new (SHELL ("c1", "echo x >> made; sleep 100"), NULL), TRUE);
+  session_make (fixture, script_model_new (SHELL ("c1", STOPPED), NULL), TRUE);
   id = get_id (fixture);
   session_begin (fixture, "make it");
   session_wait_for (fixture, OW_EVENT_TOOL_STARTED, 3);
@@ -77,7 +81,7 @@ test_parked_at_work (Fixture       *fixture,
   g_assert_cmpstr (ow_event_get_string (resumed, "notice"), ==, "No wall.");
   g_assert_cmpint (ow_event_get_int (resumed, "pid", 0), ==, getpid ());
   assert_notice (fixture, "Shell state was lost");
-  assert_notice (fixture, "- shell: echo x >> made; sleep 100");
+  assert_notice (fixture, "- shell: " STOPPED);
   session_wait_end (fixture);
   g_assert_no_error (fixture->error);
   session_assert_ended (fixture, "done", 0);
