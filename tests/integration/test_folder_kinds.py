@@ -178,7 +178,6 @@ def test_folder_of_another_owner(ordinary_user, workspace, openworker, wall):
     assert done.returncode == 69 and str(place) in done.stderr, done.stderr
 
 
-@pytest.mark.root
 @contextlib.contextmanager
 def unanswered(place, uid, gid):
     """A file system of @uid's at @place that no program answers for."""
@@ -193,6 +192,7 @@ def unanswered(place, uid, gid):
         os.close(device)
 
 
+@pytest.mark.root
 @pytest.mark.fuse
 @pytest.mark.parametrize("account_kind", ["root"], indirect=True)
 def test_folder_that_its_file_system_keeps_root_from(account, workspace, inside, ordinary_ids):
@@ -205,6 +205,7 @@ def test_folder_that_its_file_system_keeps_root_from(account, workspace, inside,
         assert done.returncode == 69 and str(place) in done.stderr, done.stderr
 
 
+@pytest.mark.root
 @pytest.mark.fuse
 @pytest.mark.parametrize("account_kind", ["root"], indirect=True)
 def test_folder_whose_server_is_silent(account, workspace, openworker, wall):
