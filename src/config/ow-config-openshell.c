@@ -44,19 +44,26 @@ is_cpu (const char *text)
   return value >= MIN_CPU && value <= MAX_CPU;
 }
 
-static gboolean
-is_memory (const char *text)
+guint64
+ow_config_memory_bytes (const char *text)
 {
   gsize length = strspn (text, "0123456789");
   guint64 number;
 
   if (length == 0 || length > MAX_MEMORY_DIGITS || text[0] == '0')
-    return FALSE;
+    return 0;
   number = g_ascii_strtoull (text, NULL, 10);
   for (gsize i = 0; i < G_N_ELEMENTS (memory_units); i++)
     if (strcmp (text + length, memory_units[i].name) == 0)
-      return number >= (MIN_MEMORY + memory_units[i].bytes - 1) / memory_units[i].bytes;
-  return FALSE;
+      return number > G_MAXINT64 / memory_units[i].bytes ? G_MAXINT64
+             : number * memory_units[i].bytes;
+  return 0;
+}
+
+static gboolean
+is_memory (const char *text)
+{
+  return ow_config_memory_bytes (text) >= MIN_MEMORY;
 }
 
 static gboolean

@@ -37,24 +37,6 @@ apply_free (gpointer data)
   g_free (apply);
 }
 
-static guint64
-unit_of (const char *text)
-{
-  static const struct {
-    const char *name;
-    guint64     bytes;
-  } units[] = {
-    { "Ki", G_GUINT64_CONSTANT (1) << 10 }, { "Mi", G_GUINT64_CONSTANT (1) << 20 },
-    { "Gi", G_GUINT64_CONSTANT (1) << 30 }, { "Ti", G_GUINT64_CONSTANT (1) << 40 },
-    { "K", 1000 }, { "M", 1000000 }, { "G", 1000000000 }, { "T", 1000000000000 },
-  };
-
-  for (gsize i = 0; i < G_N_ELEMENTS (units); i++)
-    if (strcmp (text, units[i].name) == 0)
-      return units[i].bytes;
-  return 1;
-}
-
 void
 ow_sandbox_limits_parse (OwSandboxLimits *self,
                          const char      *cpu,
@@ -70,13 +52,7 @@ ow_sandbox_limits_parse (OwSandboxLimits *self,
         self->cpu /= 1000;
     }
   if (memory != NULL)
-    {
-      guint64 unit;
-
-      self->memory = g_ascii_strtoull (memory, &end, 10);
-      unit = unit_of (end);
-      self->memory = self->memory > G_MAXINT64 / unit ? G_MAXINT64 : self->memory * unit;
-    }
+    self->memory = ow_config_memory_bytes (memory);
 }
 
 gboolean

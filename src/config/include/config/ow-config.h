@@ -34,6 +34,8 @@ gboolean         ow_config_get_openshell_any_version (OwConfig *self);
 /* What one sandbox of OpenShell may use, as its command takes it; borrowed, NULL: no limit. */
 const char      *ow_config_get_sandbox_cpu    (OwConfig *self);
 const char      *ow_config_get_sandbox_memory (OwConfig *self);
+/* The bytes that an amount of memory as above stands for, at most G_MAXINT64; 0: it is none. */
+guint64          ow_config_memory_bytes       (const char *text);
 
 const char *ow_provider_kind_to_string   (OwProviderKind kind);
 gboolean    ow_provider_kind_from_string (const char *text, OwProviderKind *kind);
