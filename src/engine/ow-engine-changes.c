@@ -68,8 +68,7 @@ ask_new (OwLocalEngine *self,
     return NULL;
   if (g_hash_table_contains (self->resuming, id) && !g_hash_table_contains (self->looks, id))
     {
-      ow_error_set (error, OW_ERROR_REFUSED, "Nothing was done",
-                    "the session is about to go on",
+      ow_error_set (error, OW_ERROR_REFUSED, "Nothing was done", "the session is about to go on",
                     "Try again in a moment.");
       return NULL;
     }
@@ -410,7 +409,7 @@ static void
 await_folders (Ask *ask)
 {
   OwLocalEngine *self = ask->engine;
-  g_auto (GStrv) folders = ow_engine_folders_texts (ow_engine_folders_stored (ask->events));
+  g_auto (GStrv) folders = ow_session_folders_texts (ow_engine_folders_stored (ask->events));
   GPtrArray *asks = g_hash_table_lookup (self->looks, ask->id);
   Look *look;
 

@@ -23,7 +23,8 @@
 typedef struct
 {
   OwExplain  explain;
-  GPtrArray *texts;   /* (owned) of char, with a NULL at its end: folders to be looked at */
+  GTask     *task;    /* (owned) (nullable) while the folders are asked for an answer */
+  char     **texts;   /* (owned) (nullable) folders to be looked at */
   gboolean   named;   /* they are of the question, not of a session that has them */
   GPtrArray *folders; /* (owned) */
   OwConfig  *config;  /* (owned) */
@@ -37,7 +38,8 @@ typedef struct
 static void
 question_free (Question *question)
 {
-  g_clear_pointer (&question->texts, g_ptr_array_unref);
+  g_clear_object (&question->task);
+  g_strfreev (question->texts);
   g_clear_pointer (&question->folders, g_ptr_array_unref);
   g_clear_object (&question->config);
   g_clear_pointer (&question->allowed, g_ptr_array_unref);
@@ -50,16 +52,6 @@ question_free (Question *question)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Question, question_free)
 
 /* --- a session's --- */
-
-static void
-take_folders (Question     *question,
-              const json_t *folders)
-{
-  g_auto (GStrv) texts = ow_engine_folders_texts (folders);
-
-  for (guint i = 0; texts[i] != NULL; i++)
-    g_ptr_array_add (question->texts, g_strdup (texts[i]));
-}
 
 static void
 take_allowed (Question    *question,
@@ -147,7 +139,7 @@ take_session (Question       *question,
   take_places (question, session);
   take_allowed (question, events);
   take_listed (question, ow_engine_sandboxes_find_member (events, "hosts"));
-  take_folders (question, ow_engine_sandboxes_find_member (events, "folders"));
+  question->texts = ow_session_folders_texts (ow_engine_sandboxes_find_member (events, "folders"));
   return TRUE;
 }
 
@@ -158,14 +150,8 @@ take_named (Question      *question,
             const json_t  *params,
             GError       **error)
 {
-  g_auto (GStrv) named = NULL;
-
   question->named = TRUE;
-  if (!ow_engine_params_read_folders (params, "folders", &named, error))
-    return FALSE;
-  for (guint i = 0; named != NULL && named[i] != NULL; i++)
-    g_ptr_array_add (question->texts, g_strdup (named[i]));
-  return TRUE;
+  return ow_engine_params_read_folders (params, "folders", &question->texts, error);
 }
 
 /* As a session is started: root becomes the folders' owner. */
@@ -193,7 +179,6 @@ question_new (OwLocalEngine  *self,
   OwProviderKind named = OW_PROVIDER_UNSET;
   OwProviderKind kind = OW_PROVIDER_UNSET;
 
-  question->texts = g_ptr_array_new_with_free_func (g_free);
   question->folders = g_ptr_array_new_with_free_func ((GDestroyNotify) ow_folder_free);
   question->config = ow_local_engine_load_config (error);
   if (question->config == NULL ||
@@ -203,7 +188,6 @@ question_new (OwLocalEngine  *self,
   if (session != NULL ? !take_session (question, self, session, &kind, error)
       : !take_named (question, params, error))
     return NULL;
-  g_ptr_array_add (question->texts, NULL);
   if (named != OW_PROVIDER_UNSET)
     kind = named;
   if (kind == OW_PROVIDER_UNSET)
@@ -231,9 +215,9 @@ static gboolean
 look_at_folders (Question  *question,
                  GError   **error)
 {
-  for (guint i = 0; i + 1 < question->texts->len; i++)
+  for (guint i = 0; question->texts != NULL && question->texts[i] != NULL; i++)
     {
-      OwFolder *folder = ow_folder_look (g_ptr_array_index (question->texts, i), error);
+      OwFolder *folder = ow_folder_look (question->texts[i], error);
 
       if (folder == NULL)
         return FALSE;
@@ -281,41 +265,26 @@ answer_in_thread (GTask        *task,
   g_task_return_error (task, error);
 }
 
-typedef struct
-{
-  OwLocalEngine *engine;   /* (owned) */
-  Question      *question; /* (owned) (nullable) */
-  GTask         *task;     /* (owned) */
-} Ask;
-
 static void
-ask_free (Ask *ask)
+on_answered (GObject      *source,
+             GAsyncResult *result,
+             gpointer      user_data)
 {
-  g_clear_object (&ask->engine);
-  g_clear_pointer (&ask->question, question_free);
-  g_clear_object (&ask->task);
-  g_free (ask);
-}
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (Ask, ask_free)
-
-static void
-on_folders_answered (GObject      *source,
-                     GAsyncResult *result,
-                     gpointer      user_data)
-{
-  g_autoptr (Ask) ask = user_data;
+  g_autoptr (Question) question = user_data;
+  /* Not the thread's to let go of. */
+  g_autoptr (GTask) task = g_steal_pointer (&question->task);
   g_autoptr (GTask) part = NULL;
   GError *error = NULL;
 
   if (!ow_folder_answer_finish (result, &error))
     {
-      g_task_return_error (ask->task, error);
+      g_task_return_error (task, error);
       return;
     }
-  part = g_task_new (ask->engine, g_task_get_cancellable (ask->task), ow_engine_return_part,
-                     g_object_ref (ask->task));
+  part = g_task_new (NULL, g_task_get_cancellable (task), ow_engine_return_part,
+                     g_object_ref (task));
   g_task_set_source_tag (part, ow_engine_explain_run);
-  g_task_set_task_data (part, g_steal_pointer (&ask->question), (GDestroyNotify) question_free);
+  g_task_set_task_data (part, g_steal_pointer (&question), (GDestroyNotify) question_free);
   g_task_run_in_thread (part, answer_in_thread);
 }
 
@@ -324,19 +293,19 @@ ow_engine_explain_run (OwLocalEngine *self,
                        const json_t  *params,
                        GTask         *task)
 {
-  g_autoptr (Ask) ask = g_new0 (Ask, 1);
+  static const char * const none[] = { NULL };
   GError *error = NULL;
-  const char * const *texts;
+  g_autoptr (Question) question = question_new (self, params, &error);
+  const char * const *texts = none;
 
-  ask->engine = g_object_ref (self);
-  ask->task = g_object_ref (task);
-  ask->question = question_new (self, params, &error);
-  if (ask->question == NULL)
+  if (question == NULL)
     {
       g_task_return_error (task, error);
       return;
     }
-  texts = (const char * const *) ask->question->texts->pdata;
-  ow_folder_answer_async (texts, g_task_get_cancellable (task), on_folders_answered,
-                          g_steal_pointer (&ask));
+  question->task = g_object_ref (task);
+  if (question->texts != NULL)
+    texts = (const char * const *) question->texts;
+  ow_folder_answer_async (texts, g_task_get_cancellable (task), on_answered,
+                          g_steal_pointer (&question));
 }

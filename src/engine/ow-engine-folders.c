@@ -46,23 +46,6 @@ ow_engine_folders_stored (OwEventList *events)
   return folders;
 }
 
-char **
-ow_engine_folders_texts (const json_t *folders)
-{
-  g_autoptr (GStrvBuilder) builder = g_strv_builder_new ();
-
-  for (size_t i = 0; i < json_array_size (folders); i++)
-    {
-      const json_t *folder = json_array_get (folders, i);
-      gboolean read_only = ow_json_get_bool (folder, "read_only", TRUE);
-      g_autofree char *text = g_strconcat (ow_json_get_string (folder, "path", ""),
-                                           read_only ? ":ro" : ":rw", NULL);
-
-      g_strv_builder_add (builder, text);
-    }
-  return g_strv_builder_end (builder);
-}
-
 static void
 list_stored (OwLocalEngine *self,
              const char    *id,

@@ -254,7 +254,7 @@ ow_engine_resume_begin (OwLocalEngine *self,
   resume->marked = g_hash_table_add (self->resuming, g_strdup (id));
   resume->model = g_strdup (ow_event_get_string (run, "model"));
   resume->base_url = g_strdup (ow_event_get_string (run, "base_url"));
-  folders = ow_engine_folders_texts (ow_engine_folders_stored (events));
+  folders = ow_session_folders_texts (ow_engine_folders_stored (events));
   ow_folder_answer_async ((const char * const *) folders, g_task_get_cancellable (task),
                           on_answered, g_steal_pointer (&resume));
 }

@@ -160,8 +160,6 @@ OwEventList *ow_engine_sessions_find_events   (OwLocalEngine       *self,
 /* ow-engine-folders.c */
 /* Of stored @events: the folders, borrowed from them; NULL: not known. */
 const json_t *ow_engine_folders_stored        (OwEventList         *events);
-/* Of those, as ow_folder_open() takes them; empty: not known. (transfer full) */
-char        **ow_engine_folders_texts         (const json_t        *folders);
 void         ow_engine_sessions_folders       (OwLocalEngine       *self,
                                                const json_t        *params,
                                                GTask               *task);

@@ -134,24 +134,30 @@ make_set (const json_t       *folders,
   return NULL;
 }
 
+char **
+ow_session_folders_texts (const json_t *folders)
+{
+  g_autoptr (GStrvBuilder) builder = g_strv_builder_new ();
+
+  for (size_t i = 0; i < json_array_size (folders); i++)
+    {
+      g_autofree char *text = g_strconcat (path_of (folders, i),
+                                           is_read_only (folders, i) ? ":ro" : ":rw", NULL);
+
+      g_strv_builder_add (builder, text);
+    }
+  return g_strv_builder_end (builder);
+}
+
 /* Opened again, each of them is still the place that it was. */
 static GPtrArray *
 open_set (const json_t *set,
           GError      **error)
 {
-  g_autoptr (GStrvBuilder) builder = g_strv_builder_new ();
-  g_auto (GStrv) names = NULL;
+  g_auto (GStrv) names = ow_session_folders_texts (set);
   g_autoptr (GPtrArray) opened = NULL;
   json_t *found = NULL;
 
-  for (size_t i = 0; i < json_array_size (set); i++)
-    {
-      g_autofree char *name = g_strconcat (path_of (set, i),
-                                           is_read_only (set, i) ? ":ro" : ":rw", NULL);
-
-      g_strv_builder_add (builder, name);
-    }
-  names = g_strv_builder_end (builder);
   opened = ow_session_setup_folders ((const char * const *) names, &found, error);
   if (opened == NULL)
     return NULL;

@@ -34,26 +34,16 @@ ow_session_resume_folders (OwEventList *events,
 {
   const OwEvent *said = find_folders (events);
   const json_t  *folders = NULL;
-  g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
 
   if (said != NULL)
     folders = json_object_get (ow_event_get_members (said), "folders");
-  for (size_t i = 0; i < json_array_size (folders); i++)
-    {
-      const json_t *folder = json_array_get (folders, i);
-      gboolean      read_only = ow_json_get_bool (folder, "read_only", TRUE);
-
-      g_ptr_array_add (names, g_strconcat (ow_json_get_string (folder, "path", ""),
-                                           read_only ? ":ro" : ":rw", NULL));
-    }
-  if (names->len == 0)
+  if (json_array_size (folders) == 0)
     {
       ow_error_set (error, OW_ERROR_DATA, "The session cannot go on",
                     "its beginning is not in the store", "Start another session.");
       return NULL;
     }
-  g_ptr_array_add (names, NULL);
-  return (char **) g_ptr_array_free (g_steal_pointer (&names), FALSE);
+  return ow_session_folders_texts (folders);
 }
 
 gboolean

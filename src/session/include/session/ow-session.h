@@ -113,6 +113,8 @@ gboolean ow_session_change_folders_finish (OwSession *self, GAsyncResult *result
 /* Of the stored @events: the folders as ow_folder_open() takes them (transfer full); a list that
  * does not begin with them is OW_ERROR_DATA. */
 char   **ow_session_resume_folders (OwEventList *events, GError **error);
+/* The same of @folders as an event has them; empty where there are none. (transfer full) */
+char   **ow_session_folders_texts (const json_t *folders);
 
 /* Writes a recording of @list that replay:FILE takes: model-message and tool-ended
  * events, results as literal patterns (figures that differ by run, such as durations, as \d). */
